@@ -73,7 +73,6 @@ type batch struct {
 	halt      context.CancelCauseFunc // cancels stopping
 	last      int                     // line or transaction whose result was added last
 	written   int                     // the results of all lines up to this one are written
-	rows      int                     // results since the last flush
 	untried   int
 	refused   int
 	committed int // includes replayed ones
@@ -124,11 +123,10 @@ func (b *batch) prepare(c *call) error {
 	if err != nil {
 		return err
 	}
-	if f, isFile := in.(*os.File); isFile {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			b.again, b.size = f, info.Size()
-			b.start, _ = f.Seek(0, io.SeekCurrent)
-		}
+	f, _ := in.(*os.File)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // an error if in is not a file
+		b.again, b.size = f, info.Size()
+		b.start, _ = f.Seek(0, io.SeekCurrent)
 	}
 	b.column, b.in = "line", newLineReader(in, maxLine)
 	first, err := b.in.peek()
@@ -258,7 +256,7 @@ func (b *batch) add(c *call, r *client.Answered) error {
 		b.table.row(r.Number, r.GlobalSeq, r.BatchSeq, joinInts(r.Minted), result)
 	}
 	b.last = r.Number
-	if b.rows++; b.rows == ledger.MaxBatch || !r.More && (b.again == nil || c.json()) {
+	if b.last-b.written >= ledger.MaxBatch || !r.More && (b.again == nil || c.json()) {
 		return b.flush(c)
 	}
 	return nil
@@ -298,7 +296,7 @@ func (b *batch) flush(c *call) error {
 	if err := c.out.Flush(); err != nil {
 		return fmt.Errorf("not all results from line %d on could be written: %w", b.written+1, err)
 	}
-	b.written, b.rows = b.last, 0
+	b.written = b.last
 	if b.shown.due() {
 		b.shown.say("%s", b.progress(b.shown.elapsed()))
 	}

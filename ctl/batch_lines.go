@@ -80,10 +80,8 @@ func (b *batch) lines(yield func([]client.Line, bool) bool) {
 	var tx ledger.Transaction
 	for b.ended == nil {
 		line, err := b.in.next()
-		if err == nil || err == io.EOF {
-			err = cmp.Or(b.mark.reached(b.in.number), err)
-		}
-		if b.ended = err; err == nil && len(line) > 0 {
+		b.ended = cmp.Or(b.mark.reached(b.in.number), err)
+		if b.ended == nil && len(line) > 0 {
 			var l client.Line
 			text, l = b.line(text, line, b.in.number, &tx)
 			run = append(run, l)
@@ -92,7 +90,7 @@ func (b *batch) lines(yield func([]client.Line, bool) bool) {
 			}
 		}
 		ready := b.ended == nil && (b.again != nil || b.in.ready())
-		if len(run) == 0 || ready && len(text) < runBytes && !b.mark.full(run) {
+		if len(run) == 0 || ready && len(text) < runBytes && (b.mark == nil || !b.mark.full(run)) {
 			continue
 		}
 		if err := b.mark.send(b.stopping, run); err != nil {

@@ -36,7 +36,7 @@ import (
 const resumeStep = 400 // maximum number of lines between two saves of the position, if few lines failed
 
 // A resumeMark keeps the position of the runs over a file. The methods of a nil
-// *resumeMark do nothing. The goroutine that sends lines also saves the position.
+// *resumeMark do nothing, except full. The goroutine that sends lines also saves the position.
 type resumeMark struct {
 	file    string     // as given
 	path    string     // of the note
@@ -236,9 +236,6 @@ func (m *resumeMark) step() int { return max(resumeStep, len(m.note.Failed)/8) }
 
 // full reports whether no more lines are to be sent together with these.
 func (m *resumeMark) full(lines []client.Line) bool {
-	if m == nil {
-		return false
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(lines) >= m.step() || lines[len(lines)-1].Number == m.earlier.Open.To

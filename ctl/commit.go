@@ -151,28 +151,22 @@ func (r *commitResult) show(c *call, a *answer) (err error) {
 	for _, words := range c.made {
 		t.row("operation", words)
 	}
-	if r.Valid {
-		t.row("valid", "yes")
-		t.row("at_seq", r.AtSeq)
-	} else {
-		t.row("global_seq", r.GlobalSeq)
-		t.row("batch_seq", r.BatchSeq)
+	row := func(shown bool, name string, value any) {
+		if shown {
+			t.row(name, value)
+		}
 	}
-	if r.Class["code"] != nil {
-		t.row("class_id", string(r.Class["class_id"]))
-	}
-	if len(r.Minted) > 0 {
-		t.row("minted_instances", joinInts(r.Minted))
-	}
-	if key := keyOf(r.Metadata); key != "" {
-		t.row("idempotency_key", key)
-	}
-	if _, metadata, _ := partMetadata(r.Metadata); metadata != nil {
-		t.row("metadata", string(metadata))
-	}
-	if a.Header.Get("X-Asset-Idempotency") == "hit" {
-		t.row("replayed", "yes: this key was committed before")
-	}
+	key := keyOf(r.Metadata)
+	_, metadata, _ := partMetadata(r.Metadata)
+	row(r.Valid, "valid", "yes")
+	row(r.Valid, "at_seq", r.AtSeq)
+	row(!r.Valid, "global_seq", r.GlobalSeq)
+	row(!r.Valid, "batch_seq", r.BatchSeq)
+	row(r.Class["code"] != nil, "class_id", string(r.Class["class_id"]))
+	row(len(r.Minted) > 0, "minted_instances", joinInts(r.Minted))
+	row(key != "", "idempotency_key", key)
+	row(metadata != nil, "metadata", string(metadata))
+	row(a.Header.Get("X-Asset-Idempotency") == "hit", "replayed", "yes: this key was committed before")
 	t.flush()
 	return nil
 }

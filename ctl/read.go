@@ -68,9 +68,13 @@ func (row *readRow) setup(set *flag.FlagSet) action {
 }
 
 func (r *readRun) run(c *call) error {
-	path, err := c.path(r.path, r.arg)
-	if err != nil {
-		return err
+	path := r.path
+	if r.arg != "" {
+		ref, err := c.ref(0, r.arg)
+		if err != nil {
+			return err
+		}
+		path = strings.Replace(path, "*", ref, 1)
 	}
 	q, err := r.query(c)
 	switch {

@@ -3,7 +3,6 @@ package ctl
 import (
 	"flag"
 	"net/url"
-	"strings"
 )
 
 // A readRow is a command that reads one thing or a list. If it has an argument, path has
@@ -38,15 +37,6 @@ func classValue() flag.Value { return &reference{kind: "CLASS"} }
 
 func (row readRow) command() command {
 	return command{Words: row.words, Args: row.arg, Purpose: row.purpose, Notes: row.notes, Examples: row.examples, List: row.list, Setup: row.setup}
-}
-
-// path inserts the argument, of the given kind, into a path that has a *.
-func (c *call) path(path, kind string) (string, error) {
-	if kind == "" {
-		return path, nil
-	}
-	ref, err := c.ref(0, kind)
-	return strings.Replace(path, "*", ref, 1), err
 }
 
 const amountsNote = "The table shows quantities with the decimals of their class, JSON in minor units."

@@ -45,9 +45,7 @@ func (r *verbRun) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	var made struct {
-		Operations []operation
-	}
+	var made struct{ Operations []operation }
 	json.Unmarshal(body, &made) // what bodyOf has encoded
 	words, err := made.Operations[0].words(argValue)
 	if err != nil {

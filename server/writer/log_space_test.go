@@ -31,17 +31,17 @@ func TestLogRate(t *testing.T) {
 			r.add(c.add)
 		}
 		if got := r.perSecond(); math.Abs(got-c.rate) > 1e-9 {
-			t.Errorf("%+v: %v bytes a second, want %v", c, got, c.rate)
+			t.Errorf("%+v: %v bytes a second", c, got)
 		}
 	}
 	if got := r.bytes(); got != 9060 {
-		t.Errorf("%v bytes in all, want 9060", got)
+		t.Errorf("%v bytes in all", got)
 	}
 	if got := secondsLeft(100, 50); got != 2 {
-		t.Errorf("100 bytes at 50 per second last %v s, want 2", got)
+		t.Error(got)
 	}
 	if got := secondsLeft(100, 0); !math.IsInf(got, 1) {
-		t.Errorf("100 bytes without growth last %v s, want +Inf", got)
+		t.Error(got)
 	}
 }
 
@@ -52,7 +52,7 @@ func metric(t *testing.T, w *runningWriter, name string) float64 {
 	line, _, _ := strings.Cut(rest, "\n")
 	v, err := strconv.ParseFloat(line, 64)
 	if !ok || err != nil {
-		t.Fatalf("the metric %s has the value %q: %v", name, line, err)
+		t.Fatalf("%s: %q %v", name, line, err)
 	}
 	return v
 }
@@ -67,15 +67,15 @@ func TestSpaceMetrics(t *testing.T) {
 	w.post(200, "/v1/commit", transferTx(1, ""))
 	grown := metric(t, w, "log_bytes_total")
 	if left := metric(t, w, "log_segment_free_bytes"); grown <= 0 || room-left != grown {
-		t.Errorf("the log grew by %v bytes, and the room in the segment went from %v to %v", grown, room, left)
+		t.Errorf("grown by %v, and room went from %v to %v", grown, room, left)
 	}
 	if s := metric(t, w, "log_next_segment_seconds"); !(s > 0) || math.IsInf(s, 1) {
-		t.Errorf("%v seconds to the next segment, want a positive number", s)
+		t.Errorf("%v seconds to the next segment", s)
 	}
 	if free := metric(t, w, "log_disk_free_bytes"); !(free > 0) {
-		t.Errorf("%v bytes of the disk are free, want more than 0", free)
+		t.Errorf("%v bytes free", free)
 	}
 	if n := metric(t, w, "readers"); n != 0 {
-		t.Errorf("%v readers, want 0", n)
+		t.Errorf("%v readers", n)
 	}
 }
