@@ -62,12 +62,6 @@ func (f *freshnessFlags) bound(c *call) (err error) {
 	return nil
 }
 
-// seqs is the freshness object of a response.
-type seqs struct {
-	CheckpointSeq int64 `json:"checkpoint_seq"`
-	CommitLogSeq  int64 `json:"commit_log_seq"`
-}
-
 // freshness returns the freshness of a response with its data, the lag, as one object.
 func (a *answer) freshness() (entry, error) {
 	var page struct{ Data, Freshness entry }

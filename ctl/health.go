@@ -51,11 +51,12 @@ type healthData struct {
 
 // reached says how far a daemon is.
 type reached struct {
-	seqs
-	EndSeq  int64 `json:"end_seq"`
-	Lag     int64
-	Driver  struct{ Name, Path string }
-	Readers []struct {
+	CheckpointSeq int64 `json:"checkpoint_seq"`
+	CommitLogSeq  int64 `json:"commit_log_seq"`
+	EndSeq        int64 `json:"end_seq"`
+	Lag           int64
+	Driver        struct{ Name, Path string }
+	Readers       []struct {
 		Name          string
 		CheckpointSeq int64 `json:"checkpoint_seq"`
 		Lag           int64

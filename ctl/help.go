@@ -138,21 +138,16 @@ var versionCommand = command{
 
 // writeOverview lists the commands whose first word is group, or all if group is "".
 func writeOverview(w io.Writer, table []command, group string) {
-	title := "ledgerctl commits to an asset ledger, reads it and maintains its log."
+	title := "ledgerctl commits to an asset ledger, reads it and maintains its log.\n\nusage: ledgerctl COMMAND [arguments] [flags]"
 	if group != "" {
-		title = "The commands of ledgerctl " + group + ":"
+		title = "The commands of ledgerctl " + group + ":\n"
 	}
-	fmt.Fprintf(w, "%s\n\n", title)
-	if group == "" {
-		fmt.Fprint(w, "usage: ledgerctl COMMAND [arguments] [flags]\n\n")
-	}
+	fmt.Fprintln(w, title)
 	t := newTable(w)
 	for _, cmd := range table {
 		first, _, _ := strings.Cut(cmd.Words, " ")
 		if title := sections[cmd.Words]; group == "" && title != "" {
-			if len(t.rows) > 0 {
-				t.row("")
-			}
+			t.row("")
 			t.row(title + ":")
 		}
 		if !cmd.Hidden && (group == "" || first == group) {

@@ -135,10 +135,7 @@ func (g *gridPicture) draw(out *bufio.Writer, step int) {
 			}
 		}
 	}
-	every := 1 // number every so many columns, so that there is room for the numbers
-	for every*step < len(strconv.Itoa(g.x+g.width-1))+1 {
-		every++
-	}
+	every := (len(strconv.Itoa(g.x+g.width-1)) + step) / step // columns from one number to the next, with room for a space
 	head := strings.Repeat(" ", g.margin())
 	for x := 0; x < g.width; x += every {
 		head += fmt.Sprintf("%-*d", every*step, g.x+x)
