@@ -131,11 +131,10 @@ func (c *call) showRaw(a *answer) {
 // For a terminal it escapes control characters other than line breaks and tabs, in a
 // way that does not change the meaning of JSON strings.
 func (c *call) raw(text []byte) {
-	if !c.screen.terminal {
-		c.out.Write(text)
-		return
+	if c.screen.terminal {
+		text = []byte(escape(strings.ToValidUTF8(string(text), "\ufffd"), "\n\t"))
 	}
-	c.out.WriteString(escape(strings.ToValidUTF8(string(text), "\ufffd"), "\n\t"))
+	c.out.Write(text)
 }
 
 type connecting struct {

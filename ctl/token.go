@@ -17,13 +17,9 @@ import (
 const reloadHint = "the daemons notice the change within a second"
 
 type authFlags struct {
-	file   string
-	scopes string
-	owners string
-	cert   string
-	to     string
-	hash   string
-	again  bool
+	file, scopes, owners, cert, to, hash string
+
+	again bool
 }
 
 // action declares -auth-file, and returns an action that requires it.
@@ -119,15 +115,12 @@ func certificateHash(path string) (hash [sha256.Size]byte, err error) {
 	if err != nil {
 		return hash, err
 	}
-	for {
-		var block *pem.Block
-		if block, text = pem.Decode(text); block == nil {
-			return hash, usagef("-cert-file %s contains no PEM certificate", path)
-		}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
 			return sha256.Sum256(block.Bytes), nil
 		}
 	}
+	return hash, usagef("-cert-file %s contains no PEM certificate", path)
 }
 
 var tokenListCommand = command{
