@@ -9,6 +9,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
 
@@ -67,15 +68,13 @@ var walArchiveCommand = command{
 		l := &logFlags{}
 		l.declare(set)
 		to := set.String("to", "", "`DIR` to move the segments to: new, empty, or with earlier segments")
-		keys := set.Int("idempotency-keys", 1_000_000, "the daemons' -idempotency-keys, a `NUMBER`: the checkpoints must hold as many keys")
-		return func(c *call) error { return l.archive(c, *to, *keys) }
+		keys := number{most: httpserver.MaxKeys, value: 1_000_000, given: true}
+		set.Var(&keys, "idempotency-keys", "the daemons' -idempotency-keys, a `NUMBER`: the checkpoints must hold as many keys")
+		return func(c *call) error { return l.archive(c, *to, int(keys.value)) }
 	},
 }
 
 func (l *logFlags) archive(c *call, to string, keys int) error {
-	if keys < 0 {
-		return usagef("-idempotency-keys is %d, but must be at least 0", keys)
-	}
 	if to == "" {
 		return usagef("no target: give a directory with -to")
 	}
