@@ -56,7 +56,7 @@ func TestDirWithinALog(t *testing.T) {
 	stop() // a daemon that does start stops at once
 	for name, err := range map[string]error{"write": RunWrite(ctx, w), "read": RunRead(ctx, r)} {
 		if ExitCode(err) != ExitUsage || err == nil || err.Error() != at+" is part of the log in "+dir {
-			t.Errorf("the %s daemon: exit code %d: %v", name, ExitCode(err), err)
+			t.Errorf("the %s daemon: exit code %d: %v; want %d, because the directory is part of a log", name, ExitCode(err), err, ExitUsage)
 		}
 	}
 	if _, err := os.Stat(at); err == nil {

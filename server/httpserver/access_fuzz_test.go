@@ -26,16 +26,16 @@ func FuzzIdentity(f *testing.F) {
 		scheme, token, _ := strings.Cut(authorization, " ")
 		knows := strings.EqualFold(scheme, "bearer") && (token == "s" || token == "a-long-secret")
 		if (who != nil) != knows || (err == nil) != knows {
-			t.Fatalf("%q: %v %v", authorization, who, err)
+			t.Fatalf("%q identifies %v, error %v; want a client: %v", authorization, who, err, knows)
 		}
 		if err != nil {
 			if c := challenge(err)[0]; !strings.HasPrefix(c, `Bearer realm="ledger"`) || strings.Count(c, `"`)%2 != 0 || strings.ContainsAny(c, "\r\n") {
-				t.Fatalf("%q: %q", authorization, c)
+				t.Fatalf("the challenge to %q is the invalid header %q", authorization, c)
 			}
 		}
 		got := requestID(r)
 		if !fitRequestID(got) || got != id && fitRequestID(id) {
-			t.Fatalf("%q became %q", id, got)
+			t.Fatalf("the request id %q became %q", id, got)
 		}
 	})
 }
@@ -54,7 +54,7 @@ func FuzzEnvironment(f *testing.F) {
 		env := map[string]string{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": usec, "WATCHDOG_PID": watchdogPID, "LISTEN_PID": listenPID, "LISTEN_FDS": fds}
 		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 		if ln, err := Inherited(lookup); ln != nil || err != nil && !IsUsage(err) {
-			t.Fatalf("%q: %v %v", env, ln, err)
+			t.Fatalf("%q: Inherited returned %v, %v; want no listener, and no error but of usage", env, ln, err)
 		}
 		if n, err := NewNotifier(lookup); err == nil && n != nil {
 			n.conn.Close()

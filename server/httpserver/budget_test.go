@@ -62,13 +62,13 @@ func TestBudgetKeepsRoomForTheLeast(t *testing.T) {
 		b.claim(t, 60*mib)
 		for n := int64(4 * mib); n >= TinyClaim; n /= 2 {
 			for c := (&Claim{budget: b}); c.GrowNow(n); c = (&Claim{budget: b}) {
-				c.Awaits(func() { t.Error("ended") })
+				c.Awaits(func() { t.Error("a claim was ended although no other waits") })
 			}
 		}
 		start := time.Now()
 		b.claim(t, 200)
 		if took := time.Since(start); took != 0 {
-			t.Errorf("waited %v", took)
+			t.Errorf("the least claim waited %v, want no wait", took)
 		}
 	})
 }
@@ -116,13 +116,13 @@ func TestBudgetEndsTheSlowest(t *testing.T) {
 		start := time.Now()
 		b.claim(t, 10*mib)
 		if len(ended) != 1 || !ended["more stalled"] {
-			t.Errorf("ended: %v", ended)
+			t.Errorf("the claims %v were ended, want the more stalled one", ended)
 		}
 		if waits, dropped := b.Waits.Load(), b.Ended.Load(); waits != 1 || dropped != 1 {
 			t.Errorf("%d waits and %d dropped clients are counted, want 1 and 1", waits, dropped)
 		}
 		if took := time.Since(start); took > claimPatience/2 {
-			t.Errorf("waited %v", took)
+			t.Errorf("the claim waited %v, want at most %v", took, claimPatience/2)
 		}
 		busy.Release()
 	})
@@ -134,15 +134,15 @@ func TestBudgetPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
 		c := b.claim(t, 50*mib)
-		c.Awaits(func() { t.Error("ended") })
+		c.Awaits(func() { t.Error("a claim was ended although its client was not awaited") })
 		time.Sleep(time.Hour)
 		c.Ready()
 		start := time.Now()
 		if (&Claim{budget: b}).Grow(10 * mib) {
-			t.Error("there was room")
+			t.Error("a claim found room in a full budget")
 		}
 		if took := time.Since(start); took != claimPatience {
-			t.Errorf("waited %v", took)
+			t.Errorf("the claim waited %v, want %v", took, claimPatience)
 		}
 		young := false
 		c.Awaits(func() { young = time.Since(start) < claimPatience+paceWindow; go c.Release() })
@@ -212,7 +212,7 @@ func TestBudgetShares(t *testing.T) {
 			t.Fatal("no room in an empty budget")
 		}
 		if c := new("a"); !c.GrowNow(5 * mib) {
-			t.Error("rejected though nobody waits")
+			t.Error("a large claim is rejected although nobody waits")
 		} else {
 			c.Release()
 		}
@@ -224,7 +224,7 @@ func TestBudgetShares(t *testing.T) {
 			t.Error("a client that has half got a third large claim while another client waits")
 		}
 		if again := second.Another(); again.GrowNow(5 * mib) {
-			t.Error("another claim for the same client")
+			t.Error("a client that has half got another large claim through Another")
 		}
 		if !second.GrowNow(mib) || !new("a").GrowNow(mib) {
 			t.Error("a large claim may not grow, or a small one is rejected")
@@ -236,13 +236,13 @@ func TestBudgetShares(t *testing.T) {
 		third.Release()
 		first.Release()
 		if !<-got {
-			t.Error("the one that waited got nothing")
+			t.Error("the claim that waited got no room after the release")
 		}
 		other.Release()
 		go func() { got <- new("a").Grow(60 * mib) }()
 		synctest.Wait()
 		if !new("a").GrowNow(30 * mib) {
-			t.Error("rejected though only the client itself waits")
+			t.Error("a large claim is rejected although only the client itself waits")
 		}
 		<-got
 

@@ -89,15 +89,15 @@ func TestFullOfIdleConnections(t *testing.T) {
 		}
 		add("192.0.2.3", http.StateActive)
 		if got := closed(); !cmp.Equal(got, []int{2}) {
-			t.Errorf("closed %v", got)
+			t.Errorf("the connections %v were closed, want 2", got)
 		}
 		add("192.0.2.4", http.StateActive)
 		add("192.0.2.5", http.StateActive)
 		if got := closed(); !cmp.Equal(got, []int{0, 2, 4}) {
-			t.Errorf("closed %v", got)
+			t.Errorf("the connections %v were closed, want 0, 2 and 4", got)
 		}
 		if s.count() != 6 || s.dropped.Load() != 3 {
-			t.Errorf("%d are open, %d were dropped", s.count(), s.dropped.Load())
+			t.Errorf("%d connections are open, and %d were dropped; want 6 and 3", s.count(), s.dropped.Load())
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestFullOfBusyConnections(t *testing.T) {
 			synctest.Wait()
 			select {
 			case <-next:
-				t.Fatal("it did not wait")
+				t.Fatal("a connection was accepted beyond the maximum")
 			default:
 			}
 		}
@@ -131,7 +131,7 @@ func TestFullOfBusyConnections(t *testing.T) {
 		notice(busy, http.StateIdle)
 		second := <-next
 		if !raw.closed {
-			t.Error("the idle one was not closed")
+			t.Error("the idle connection was not closed")
 		}
 		notice(second, http.StateActive)
 		accept()
@@ -157,15 +157,15 @@ func TestAcceptErrorsPass(t *testing.T) {
 			_, err := s.Accept()
 			passes, ok := err.(passingError)
 			if !ok || !passes.Temporary() || !errors.Is(passes.error, cause) {
-				t.Errorf("%v: %v", cause, err)
+				t.Errorf("Accept returned %v, want a temporary error for %v", err, cause)
 			}
 			if short := cause == syscall.EMFILE || cause == syscall.ENFILE; raw.closed != short {
-				t.Errorf("%v: idle connection closed: %v", cause, raw.closed)
+				t.Errorf("%v: the idle connection was closed: %v, want %v", cause, raw.closed, short)
 			}
 		}
 		close(door.conns)
 		if _, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
+			t.Errorf("after closing: %v, want %v", err, net.ErrClosed)
 		}
 	})
 }

@@ -86,7 +86,7 @@ func TestDeadlines(t *testing.T) {
 					late.Stop()
 					took := time.Since(start)
 					if test.ends == none && (errors.Is(err, os.ErrDeadlineExceeded) || took != time.Hour) {
-						t.Errorf("ended after %v: %v", took, err)
+						t.Errorf("ended after %v: %v, want no deadline within an hour", took, err)
 					}
 					if test.ends != none && (!errors.Is(err, os.ErrDeadlineExceeded) || took != test.ends) {
 						t.Errorf("ended after %v, want %v: %v", took, test.ends, err)
@@ -124,7 +124,7 @@ func TestExpiredBeforeWait(t *testing.T) {
 		for range 3 { // as net/http does for each request
 			c.SetReadDeadline(LongAgo)
 			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("read: %v", err)
+				t.Errorf("a read after its deadline: %v, want that it has passed", err)
 			}
 			c.SetReadDeadline(time.Time{})
 		}
@@ -139,12 +139,12 @@ func TestExpiredBeforeWait(t *testing.T) {
 		synctest.Wait()
 		c.SetReadDeadline(LongAgo)
 		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || told != 1 {
-			t.Errorf("%v, and the poller was told %d times", err, told)
+			t.Errorf("%v, and the poller was told %d times; want an expired deadline, and once", err, told)
 		}
 		c.SetReadDeadline(time.Time{})
 		go client.Write([]byte("a"))
 		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || told != 2 {
-			t.Errorf("%d bytes, %v, and the poller was told %d times", n, err, told)
+			t.Errorf("%d bytes, %v, and the poller was told %d times; want 1 byte, and twice", n, err, told)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 func TestETag(t *testing.T) {
 	tag := string(AppendETag(nil, ContentHash([]byte("data"))))
 	if tag != `"`+fmt.Sprintf("%016x", ContentHash([]byte("data")))+`"` || len(tag) != ETagLength {
-		t.Errorf("tag %s", tag)
+		t.Errorf("the tag is %s, want the hash in 16 digits, quoted", tag)
 	}
 	for _, c := range []struct {
 		values []string
@@ -29,7 +29,7 @@ func TestETag(t *testing.T) {
 		{[]string{`,,, `}, false},
 	} {
 		if got := MatchesETag(c.values, tag); got != c.want {
-			t.Errorf("%q: %v", c.values, got)
+			t.Errorf("%q matches: %v, want %v", c.values, got, c.want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestWhyIncomplete(t *testing.T) {
 		{io.ErrUnexpectedEOF, "unexpected EOF"},
 	} {
 		if got := WhyIncomplete(test.err); got != test.want {
-			t.Errorf("%v: %q", test.err, got)
+			t.Errorf("%v is reported as %q, want %q", test.err, got, test.want)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestStalledBody(t *testing.T) {
 		}
 		body, _ := io.ReadAll(r.Body)
 		if r.StatusCode != 400 || !strings.Contains(string(body), `"The body is incomplete: its rest did not arrive in time."`) {
-			t.Errorf("%d: %s", r.StatusCode, body)
+			t.Errorf("%d: %s, want 400, and that the rest did not arrive in time", r.StatusCode, body)
 		}
 	})
 }

@@ -87,7 +87,7 @@ func TestForeignPages(t *testing.T) {
 		r.Host = c.host
 		r.Header.Set(c.header, "x")
 		if got := isForeignPage(r); got != c.foreign {
-			t.Errorf("%+v: %v", c, got)
+			t.Errorf("%+v: foreign is %v", c, got)
 		}
 	}
 }

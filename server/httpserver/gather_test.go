@@ -43,7 +43,7 @@ func TestTogether(t *testing.T) {
 			for pieces := 1; !bytes.HasSuffix(got, []byte("0\r\n\r\n")); pieces++ {
 				got = append(got, readPiece(t, client, buf)...)
 				if pieces == 1 && 0 < size && size <= 8000 && len(got) != len(want)-len("0\r\n\r\n") {
-					t.Errorf("the first of several pieces has %d bytes", len(got))
+					t.Errorf("the first piece has %d bytes, want all %d of the chunk", len(got), len(want)-len("0\r\n\r\n"))
 				}
 			}
 			if !bytes.Equal(got, want) {
@@ -76,7 +76,7 @@ func TestGathering(t *testing.T) {
 			text := strings.Repeat(string(rune('a'+i)), size)
 			want += text
 			if n, err := io.WriteString(c, text); n != size || err != nil {
-				t.Fatal(n, err)
+				t.Fatalf("wrote %d of %d bytes: %v", n, size, err)
 			}
 		}
 		if err := c.sendGathered(); err != nil {
@@ -121,6 +121,6 @@ func TestTogetherReportsErrors(t *testing.T) {
 	client.Close()
 	failed <- true
 	if !<-failed {
-		t.Error("no error")
+		t.Error("Together returned no error, although the client has disconnected")
 	}
 }

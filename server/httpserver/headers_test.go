@@ -80,12 +80,12 @@ func TestHeadersAreBounded(t *testing.T) {
 				}
 				go io.WriteString(ordinary, anyHead+"\r\n")
 				if r, err := http.ReadResponse(bufio.NewReader(ordinary), nil); err != nil || r.StatusCode != 200 {
-					t.Errorf("an ordinary request: %v, %v", r, err)
+					t.Errorf("an ordinary request: %v, %v; want 200", r, err)
 				}
 				time.Sleep(DefaultTimeouts.Header + time.Duration(sweepEvery))
 				synctest.Wait()
 				if n := s.headers.Load(); n != 0 || s.count() != 1 {
-					t.Errorf("after the time for headers %d connections take %d bytes", s.count(), n)
+					t.Errorf("after the time for headers, %d connections take %d bytes; want 1 and none", s.count(), n)
 				}
 			})
 		})
@@ -125,7 +125,7 @@ func TestHeadersLeaveTheirRoom(t *testing.T) {
 				for range test.answers {
 					r, err := http.ReadResponse(in, nil)
 					if err != nil || r.StatusCode != 200 {
-						t.Fatal(r, err)
+						t.Fatalf("%v, error %v; want 200", r, err)
 					}
 					io.Copy(io.Discard, r.Body)
 				}
@@ -212,7 +212,7 @@ func TestFinishedHeadersMakeRoom(t *testing.T) {
 				other := dialFrom("192.0.2.2")
 				go io.WriteString(other, anyHead+"X-Served: yes\r\n"+large+"\r\n")
 				if r, err := http.ReadResponse(bufio.NewReader(other), nil); err != nil || r.StatusCode != 200 {
-					t.Errorf("another client's request: %v, %v", r, err)
+					t.Errorf("another client's request: %v, %v; want 200", r, err)
 				}
 				time.Sleep(time.Second) // net/http lingers for half a second
 			})

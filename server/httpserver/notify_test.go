@@ -63,13 +63,13 @@ func TestNotifier(t *testing.T) {
 	}
 	end := n.Starting("replaying", func() (done, of uint64) { return 5, 20 })
 	if got := m.next(); got != "STATUS=replaying\nEXTEND_TIMEOUT_USEC=300000000" {
-		t.Errorf("%q", got)
+		t.Errorf("the first message is %q, want the status and 5 minutes", got)
 	}
 	if got := m.next(); got != "STATUS=replaying: commit 5 of 20 (25 %)\nEXTEND_TIMEOUT_USEC=30000000" {
-		t.Errorf("%q", got)
+		t.Errorf("with progress, the message is %q, want the status and 30 s", got)
 	}
 	if got := m.next(); got != "STATUS=replaying: commit 5 of 20 (25 %)" { // without progress, no more time is requested
-		t.Errorf("%q", got)
+		t.Errorf("without progress, the message is %q, want the status alone", got)
 	}
 	end()
 	end()
@@ -80,11 +80,11 @@ func TestNotifier(t *testing.T) {
 		got = m.next()
 	}
 	if got != "READY=1\nSTATUS=ready on x" {
-		t.Errorf("%q", got)
+		t.Errorf("when the daemon is ready, the message is %q, want READY and its line", got)
 	}
 	for range 3 {
 		if got := m.next(); got != "WATCHDOG=1" {
-			t.Errorf("%q", got)
+			t.Errorf("while the daemon serves, the message is %q, want WATCHDOG", got)
 		}
 	}
 	if len(asked) < 3 {
@@ -96,7 +96,7 @@ func TestNotifier(t *testing.T) {
 		got = m.next()
 	}
 	if got != "STOPPING=1\nSTATUS=over\nEXTEND_TIMEOUT_USEC=30000000" {
-		t.Errorf("%q", got)
+		t.Errorf("at the end, the message is %q, want STOPPING, the first reason and 30 s", got)
 	}
 }
 
@@ -115,12 +115,12 @@ func TestNotifierSettings(t *testing.T) {
 		{[]string{"WATCHDOG_USEC=-5"}, 0},
 	} {
 		if n, err := NewNotifier(m.env(c.env...)); err != nil || n.watchdog != c.watchdog {
-			t.Errorf("%v: %v %v", c.env, n.watchdog, err)
+			t.Errorf("%v: watchdog %v (%v), want %v", c.env, n.watchdog, err, c.watchdog)
 		}
 	}
 	nobody := func(string) (string, bool) { return "", false }
 	if n, err := NewNotifier(nobody); n != nil || err != nil {
-		t.Error(n, err)
+		t.Errorf("without a manager: %v, %v; want neither a notifier nor an error", n, err)
 	}
 	for _, wrong := range []string{"relative", "/nowhere/at/all"} {
 		if _, err := NewNotifier(func(string) (string, bool) { return wrong, true }); err == nil {
@@ -131,7 +131,7 @@ func TestNotifierSettings(t *testing.T) {
 	none.Starting("x", nil)()
 	none.Stopping("x")
 	if w := none.Announcing(io.Discard, nil); w != io.Discard {
-		t.Error(w)
+		t.Errorf("a nil notifier returns the writer %v, want its argument", w)
 	}
 }
 
@@ -145,12 +145,12 @@ func TestInherited(t *testing.T) {
 	own := fmt.Sprint(os.Getpid())
 	for _, c := range [][2]string{{"", ""}, {"1", "1"}, {"", "1"}, {own, ""}} {
 		if ln, err := Inherited(env(c[0], c[1])); ln != nil || err != nil {
-			t.Errorf("%v: %v %v", c, ln, err)
+			t.Errorf("with LISTEN_PID and LISTEN_FDS %q: %v, %v; want neither a listener nor an error", c, ln, err)
 		}
 	}
 	for _, fds := range []string{"0", "2", "x"} {
 		if ln, err := Inherited(env(own, fds)); ln != nil || !IsUsage(err) {
-			t.Errorf("%s sockets: %v %v", fds, ln, err)
+			t.Errorf("%s sockets: %v, %v; want an error of usage", fds, ln, err)
 		}
 	}
 	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -168,6 +168,6 @@ func TestInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ln, err := listenerOf(uintptr(fd)); ln != nil || err == nil {
-		t.Errorf("a socket of packets: %v %v", ln, err)
+		t.Errorf("a datagram socket: %v, %v; want an error", ln, err)
 	}
 }

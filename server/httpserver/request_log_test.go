@@ -48,13 +48,13 @@ func TestRequestLogLevels(t *testing.T) {
 		a.ServeHTTP(w, r)
 		line := words.String()
 		if got := strings.Count(line, "\n"); got != min(len(c.level), 1) {
-			t.Errorf("%+v: %d lines: %s", c, got, line)
+			t.Errorf("%+v: %d log lines, want at most one, and none without a level: %s", c, got, line)
 		}
 		if c.level != "" && !strings.Contains(line, "level="+c.level+" msg=request request_id=abc principal=\"\" method=GET path=/x") {
-			t.Errorf("%+v: %s", c, line)
+			t.Errorf("%+v: the log line is %s", c, line)
 		}
 		if w.Header().Get("X-Request-Id") != "abc" {
-			t.Errorf("%+v: %v", c, w.Header())
+			t.Errorf("%+v: the response does not repeat the request id: %v", c, w.Header())
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestGiveUpAfter(t *testing.T) {
 	}
 	raw.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ETIMEDOUT) {
-		t.Errorf("the connection continues: %v", err)
+		t.Errorf("the connection continues: %v, want %v", err, syscall.ETIMEDOUT)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestUnwatch(t *testing.T) {
 					}
 					synctest.Wait()
 					if n := reading.Load(); n != test.reading {
-						t.Errorf("%d reads while the handler waits", n)
+						t.Errorf("%d reads are in progress while the handler waits, want %d", n, test.reading)
 					}
 					if err := x.R.Context().Err(); err != nil {
 						t.Error(err)
@@ -94,7 +94,7 @@ func TestUnwatchUntilSent(t *testing.T) {
 		io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nA")
 		synctest.Wait()
 		if n := reading.Load(); n != 0 {
-			t.Errorf("%d reads while the response waits for its client", n)
+			t.Errorf("%d reads are in progress while the response waits for its client, want none", n)
 		}
 	})
 }

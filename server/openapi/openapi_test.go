@@ -24,9 +24,9 @@ func TestDescriptionsMatchTheRoutes(t *testing.T) {
 		text, err := Document(d, c.routes)
 		switch {
 		case c.says == "" && (err != nil || !bytes.Contains(text, []byte(`"#/components/parameters/query-limit"`))):
-			t.Errorf("%s: %v %s", c.name, err, text)
+			t.Errorf("%s: %v, want a document with limit: %s", c.name, err, text)
 		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: %v, want %q", c.name, err, c.says)
 		}
 	}
 }
@@ -67,6 +67,6 @@ func TestComponentsSuitGenerators(t *testing.T) {
 func TestObjectsKeepTheirOrder(t *testing.T) {
 	text, err := o("z", 1, "a", nil, "m", list{o("<", "&")}).MarshalJSON()
 	if got := strings.ReplaceAll(string(text), "\n", ""); err != nil || got != `{"z":1,"m":[{"<":"&"}]}` {
-		t.Errorf("%s %v", got, err)
+		t.Errorf("%s (%v), want the members in their order, without null", got, err)
 	}
 }

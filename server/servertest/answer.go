@@ -22,7 +22,7 @@ func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder
 	h.ServeHTTP(rec, r)
 	body := rec.Body.String()
 	if rec.Code == 500 {
-		t.Fatalf("%q: %d %s", raw, rec.Code, body)
+		t.Fatalf("%q: a defect: %d %s", raw, rec.Code, body)
 	}
 	page := rec.Code == 200 && !strings.HasPrefix(r.URL.Path, "/v1/")
 	if r.Method != http.MethodHead && rec.Code != http.StatusNotModified && !page && !json.Valid([]byte(body)) {
@@ -30,11 +30,11 @@ func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder
 	}
 	if refused := rec.Code == 401 || rec.Code == 403; refused != (rec.Header().Get("WWW-Authenticate") != "") || r.Method != http.MethodHead && refused != strings.HasPrefix(body, `{"error":{"code":"Unauthorized"`) &&
 		refused != strings.HasPrefix(body, `{"error":{"code":"Forbidden"`) {
-		t.Fatalf("%q: %d %v %s", raw, rec.Code, rec.Header(), body)
+		t.Fatalf("%q: %d, but the header or the code says otherwise: %v %s", raw, rec.Code, rec.Header(), body)
 	}
 	for name, values := range rec.Header() {
 		if len(values) != 1 || strings.ContainsAny(values[0], "\r\n\x00") {
-			t.Fatalf("%q: the header %s is %q", raw, name, values)
+			t.Fatalf("%q: the header %s is %q, want one line", raw, name, values)
 		}
 	}
 	if n := rec.Header().Get("Content-Length"); n != "" && r.Method != http.MethodHead && n != strconv.Itoa(len(body)) {

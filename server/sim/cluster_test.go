@@ -241,7 +241,7 @@ func (w *clusterWorld) settle() {
 	}
 	for _, c := range w.clients {
 		if c.busy() {
-			still = append(still, fmt.Sprintf("client %d waits for %d answers", c.id, len(c.sent)))
+			still = append(still, fmt.Sprintf("client %d waits for %d responses", c.id, len(c.sent)))
 		}
 	}
 	w.failf("the clients' requests never end, with the log at %d: %s", w.headSeq(), strings.Join(still, "; "))

@@ -34,7 +34,7 @@ func TestSimulation(t *testing.T) {
 	run := func(seed uint64, about string) {
 		stats, err := simulate(seed, sabotage{})
 		if err != nil {
-			t.Fatalf("%srepeat with -run TestSimulation -seeds 1 -seed %d: %v", about, seed, err)
+			t.Fatalf("%srepeat with -run 'TestSimulation$' -seeds 1 -seed %d: %v", about, seed, err)
 		}
 		total.add(&stats)
 	}

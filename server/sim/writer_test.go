@@ -131,7 +131,8 @@ func (w *simWorld) mayCrash() {
 	}
 }
 
-// run does something in the writer's process.
+// run calls do as the writer's process, and notices if that ends the
+// process.
 func (s *simWriter) run(do func()) {
 	if s == nil {
 		return

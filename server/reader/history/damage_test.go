@@ -60,7 +60,7 @@ func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 	x.apply(1000)
 	defer x.Close()
 	if err := x.keep(w.t); err != nil {
-		w.t.Fatalf("%v: %v", what, err)
+		w.t.Fatalf("%v: maintaining the index: %v", what, err)
 	}
 	for _, id := range w.ids {
 		v, err := x.View(id)
@@ -79,7 +79,7 @@ func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 			}
 		}
 		if err != nil {
-			w.t.Fatalf("%v: %v", what, err)
+			w.t.Fatalf("%v: reading the past: %v", what, err)
 		}
 		if got, want := dump(s, id), w.dumps[id][x.files[0].last]; got != want {
 			w.t.Fatalf("%v: container %d:\n%s\nwant\n%s", what, id, got, want)
@@ -142,8 +142,8 @@ func TestUnfitFiles(t *testing.T) {
 		"of another log's end": foreign,
 		"with bytes after it":  append(append([]byte(nil), whole...), 0),
 		"twice":                append(append([]byte(nil), whole...), whole...),
-		"with zeroes in front": append(make([]byte, 4096), whole...),
-		"of zeroes":            make([]byte, len(whole)),
+		"with zeros in front":  append(make([]byte, 4096), whole...),
+		"of zeros":             make([]byte, len(whole)),
 	}
 	step := 1
 	if testing.Short() {

@@ -74,6 +74,6 @@ func (f *follower) compareIfReady(r *rand.Rand) {
 		return
 	}
 	if s, err := v.At(f.state.Seq(), noLimit); err == nil && dump(s, id) != f.world.dumps[id][f.state.Seq()] {
-		f.world.t.Fatal("after a fault the index is wrong")
+		f.world.t.Fatalf("after a fault: container %d at commit %d:\n%s\nwant\n%s", id, f.state.Seq(), dump(s, id), f.world.dumps[id][f.state.Seq()])
 	}
 }

@@ -40,7 +40,7 @@ func TestAwait(t *testing.T) {
 		}
 		<-await() // nobody writes files yet
 		if held, err := f.hold(); !held || err != nil {
-			t.Fatal(held, err)
+			t.Fatalf("acquiring the duty of writing files: %v, %v", held, err)
 		}
 		passed := await()
 		select {

@@ -117,7 +117,7 @@ func TestFollowing(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, seed, 600)
 		if w.reversals < 20 {
-			t.Errorf("only %d reversals", w.reversals)
+			t.Errorf("the log has %d reversals, want at least 20", w.reversals)
 		}
 		disk := newDisk(seed)
 		f := w.follow(New(w.config(disk.Process())), 0)
@@ -161,7 +161,7 @@ func TestNoCommitYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Newest(0, func(e *Entry) bool { t.Errorf("%+v", e); return false }); err != nil {
+	if err := v.Newest(0, func(e *Entry) bool { t.Errorf("an empty log has the entry %+v", e); return false }); err != nil {
 		t.Error(err)
 	}
 	if s, err := v.At(0, func(int64) error { return nil }); err != nil {
@@ -171,16 +171,16 @@ func TestNoCommitYet(t *testing.T) {
 	}
 }
 
-// TestMadeAgain checks that the whole index is rebuilt from the log if there
-// are no files.
-func TestMadeAgain(t *testing.T) {
+// TestIndexIsRebuilt checks that the whole index is rebuilt from the log if
+// there are no files.
+func TestIndexIsRebuilt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	w := newWorld(t, 9, 400)
 	for seq := range w.log.checkpoints {
 		f := w.follow(New(w.config(newDisk(1).Process())), seq)
 		var notReady *NotReadyError
 		if _, err := f.View(1); !errors.As(err, &notReady) {
-			t.Fatalf("a view before there is an index: %v", err)
+			t.Fatalf("a view before there is an index: %v, want a NotReadyError", err)
 		}
 		if err := f.keep(t); err != nil {
 			t.Fatal(err)
@@ -298,7 +298,7 @@ func TestTwoDaemons(t *testing.T) {
 		b.compare(r, 0, 20)
 	}
 	if b.Meter.Built.Load() != 0 || len(b.files) == 0 || len(b.gens) > 3 {
-		t.Errorf("the second has made %d files, uses %d, and keeps %d generations", b.Meter.Built.Load(), len(b.files), len(b.gens))
+		t.Errorf("the second daemon has made %d files, uses %d, and keeps %d generations; want none made, and at most 3 kept", b.Meter.Built.Load(), len(b.files), len(b.gens))
 	}
 }
 

@@ -117,7 +117,7 @@ func TestUnreadableFiles(t *testing.T) {
 			for more := true; more; {
 				more = f.apply(25)
 				if err := f.keep(t); err != nil && !errors.Is(err, errInjected) {
-					t.Fatalf("read %d: %v", n, err)
+					t.Fatalf("read %d: %v, want no error or the injected one", n, err)
 				}
 			}
 			seqs := []uint64{1, f.state.Seq() / 3, f.state.Seq()}

@@ -28,7 +28,7 @@ func (g *guardedFS) look(op, name string) {
 		return
 	}
 	if !g.x.mu.TryLock() {
-		g.t.Errorf("%s %s: readers wait for it", op, name)
+		g.t.Errorf("%s %s: mu is held, so readers wait for the disk", op, name)
 		return
 	}
 	g.x.mu.Unlock()
@@ -38,7 +38,7 @@ func (g *guardedFS) change(op, name string) {
 	g.look(op, name)
 	if g.x != nil && g.x.writing.TryLock() {
 		g.x.writing.Unlock()
-		g.t.Errorf("%s %s: another goroutine may change files too", op, name)
+		g.t.Errorf("%s %s: writing is not held, so another goroutine may change files too", op, name)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestDamageOfAnothersFile(t *testing.T) {
 	p := disk.Process()
 	a := w.follow(New(w.config(p)), 0)
 	if held, err := a.hold(); !held || err != nil {
-		t.Fatal(held, err)
+		t.Fatalf("acquiring the duty of writing files: %v, %v", held, err)
 	}
 	b := w.follow(New(w.config(p)), 0)
 	for _, f := range []*follower{a, b} {
@@ -160,9 +160,9 @@ func TestDamageOfAnothersFile(t *testing.T) {
 	}
 }
 
-// TestAnotherMakesIt checks that a daemon that waits for another one to build the
-// index reports how much of it is built.
-func TestAnotherMakesIt(t *testing.T) {
+// TestProgressOfAnother checks that a daemon that waits for another one to build
+// the index reports how much of it is built.
+func TestProgressOfAnother(t *testing.T) {
 	w := newWorld(t, 3, 120)
 	p := newDisk(1).Process()
 	a := w.follow(New(w.config(p)), 0)
@@ -185,9 +185,10 @@ func TestAnotherMakesIt(t *testing.T) {
 	}
 }
 
-// TestLeftFiles kills a daemon after a merge, before it has removed the merged files.
-// The next daemon removes them, but not while another one writes the files.
-func TestLeftFiles(t *testing.T) {
+// TestMergedFilesAreRemoved kills a daemon after a merge, before it has removed the
+// merged files. The next daemon removes them, but not while another one writes the
+// files.
+func TestMergedFilesAreRemoved(t *testing.T) {
 	w, disk := newWorld(t, 5, 400), newDisk(1)
 	p := disk.Process()
 	p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
@@ -234,11 +235,11 @@ func TestLeftFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if here, used := start(1); len(here) <= len(used) {
-		t.Errorf("while another daemon writes the files: the files are %q, and %q are used", here, used)
+		t.Errorf("while another daemon writes the files: there are %q, and %q are used; want that none was removed", here, used)
 	}
 	lock.Close()
 	if here, used := start(1000); !slices.Equal(here, used) {
-		t.Errorf("the files are %q, and %q are used", here, used)
+		t.Errorf("there are the files %q, and %q are used; want the same", here, used)
 	}
 }
 
@@ -254,7 +255,7 @@ func TestRemovedDirectory(t *testing.T) {
 	}
 	names, err := p.List("/log/history")
 	if err != nil || len(names) < 2 {
-		t.Fatal(names, err)
+		t.Fatalf("the directory holds %q (%v), want at least 2 files", names, err)
 	}
 	for _, name := range names {
 		err = errors.Join(err, p.Remove(join("/log/history", name)))
@@ -265,7 +266,7 @@ func TestRemovedDirectory(t *testing.T) {
 	f.apply(30)
 	f.Cut()
 	if err := f.keep(t); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("in a directory that is not there: %v", err)
+		t.Errorf("in a directory that does not exist: %v, want %v", err, fs.ErrNotExist)
 	}
 	if err := f.keep(t); err != nil {
 		t.Fatal(err)
@@ -280,7 +281,7 @@ func TestRemovedDirectory(t *testing.T) {
 	}
 	g.compare(r, 0, 50)
 	if g.Meter.Built.Load() != 0 {
-		t.Errorf("the next daemon made %d files", g.Meter.Built.Load())
+		t.Errorf("the next daemon made %d files, want none", g.Meter.Built.Load())
 	}
 }
 
@@ -316,7 +317,7 @@ func TestMergeIsGivenUp(t *testing.T) {
 	})
 	f.Run(ctx)
 	if made != 2 || len(f.files) != mergedFiles {
-		t.Errorf("%d files were begun, and there are %d", made, len(f.files))
+		t.Errorf("%d files were begun, and there are %d; want 2 and %d", made, len(f.files), mergedFiles)
 	}
 	if _, err := disk.ReadFile(join("/log/history", tmpName)); err == nil {
 		t.Error("the unfinished file is still there")
@@ -355,9 +356,9 @@ func TestDamagedFileCannotBeRemoved(t *testing.T) {
 		t.Fatal("the damage was not found")
 	}
 	if err := f.keep(t); !errors.Is(err, errInjected) {
-		t.Errorf("got %v", err)
+		t.Errorf("maintaining the index: %v, want the injected error", err)
 	}
 	if err := f.Ready(); err != nil {
-		t.Error(err)
+		t.Errorf("what is not damaged is not served: %v", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package longtest keeps a plain go test short. It chooses between the two forms
-// of slow tests: a plain go test runs the short form, which finds
-// the same kinds of faults with fewer cases. make long runs the long form, with
-// Variable set to 1.
+// of slow tests: a plain go test runs the short form, which finds the same kinds
+// of faults with fewer cases. make long runs the long form, with Variable set to
+// 1.
 package longtest
 
 import (
