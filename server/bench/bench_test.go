@@ -16,11 +16,11 @@ func TestMedianLeavesOutWhatIsAbsent(t *testing.T) {
 		want    float64
 	}{{[]float64{3, 1, 2}, 2}, {[]float64{4, nan, 2}, 3}, {[]float64{7}, 7}} {
 		if got := median(c.numbers); got != c.want {
-			t.Errorf("%v: %v, want %v", c.numbers, got, c.want)
+			t.Errorf("median of %v is %v, want %v", c.numbers, got, c.want)
 		}
 	}
 	if got := median([]float64{nan}); !math.IsNaN(got) {
-		t.Errorf("of nothing: %v", got)
+		t.Errorf("median of NaN alone is %v, want NaN", got)
 	}
 }
 
@@ -30,11 +30,11 @@ func TestGoalIsTheMedianOfTheRoundsRatios(t *testing.T) {
 	r := result{rounds: []values{{"a": 1, "b": 10}, {"a": 9, "b": 10}, {"a": 40, "b": 50}}}
 	least, most := goal{of: ratio("a", "b"), bound: 0.8}, goal{of: ratio("a", "b"), bound: 0.7, atMost: true}
 	if got := r.reached(least); got != 0.8 || r.verdict(least) != "met" || r.verdict(most) != "NOT MET" {
-		t.Errorf("%v %s %s", got, r.verdict(least), r.verdict(most))
+		t.Errorf("reached %v, at least 0.8: %q, at most 0.7: %q; want 0.8, met, NOT MET", got, r.verdict(least), r.verdict(most))
 	}
 	absent := goal{of: ratio("a", "peer"), bound: 1}
 	if r.verdict(absent) != "" || absent.show(r.reached(absent)) != "not measured" {
-		t.Errorf("an absent peer: %q", r.verdict(absent))
+		t.Errorf("with an absent peer, the verdict is %q and the number %q; want no verdict and \"not measured\"", r.verdict(absent), absent.show(r.reached(absent)))
 	}
 }
 
@@ -42,7 +42,7 @@ func TestQuantile(t *testing.T) {
 	before := map[string]float64{`x_bucket{le="1e-05"}`: 5, `x_bucket{le="2.5e-05"}`: 5, "x_count": 5}
 	after := map[string]float64{`x_bucket{le="1e-05"}`: 5, `x_bucket{le="2.5e-05"}`: 105, "x_count": 105}
 	if got := quantile(before, after, "x", 0.5) * 1e6; math.Abs(got-17.5) > 0.01 {
-		t.Errorf("p50 is %v µs, want the middle of its bucket", got)
+		t.Errorf("p50 is %v µs, want 17.5, the middle of its bucket", got)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestSkipAnswer(t *testing.T) {
 	in := bufio.NewReader(strings.NewReader("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	for _, want := range []int{503, 200} {
 		if got, err := skipAnswer(in); got != want || err != nil {
-			t.Errorf("%d %v, want %d", got, err, want)
+			t.Errorf("skipAnswer returned %d, %v; want status %d", got, err, want)
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestPicture(t *testing.T) {
 		total += part.micro
 	}
 	if total != 100 {
-		t.Errorf("the parts add up to %v", total)
+		t.Errorf("the parts add up to %v µs, want 100", total)
 	}
 	path := filepath.Join(t.TempDir(), "x.svg")
 	if err := p.write(path); err != nil {
@@ -71,7 +71,7 @@ func TestPicture(t *testing.T) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(text), "100 µs") || !strings.Contains(string(text), "</svg>") {
-		t.Errorf("%v %s", err, text)
+		t.Errorf("want a complete SVG with the total of 100 µs, got error %v and text %s", err, text)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestPicture(t *testing.T) {
 // before anything is built.
 func TestOnlyWithoutMatch(t *testing.T) {
 	if err := run([]string{"-only", "a,b", "-out", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no row matches") {
-		t.Error(err)
+		t.Errorf("run returned %v, want an error with \"no row matches\"", err)
 	}
 }
 

@@ -195,8 +195,7 @@ func samples(url string) (map[string]float64, error) {
 }
 
 // quantile returns the quantile q of a histogram's observations between two
-// readings, in the metric's unit, interpolated within its bucket. bounds are
-// the upper ends of the buckets.
+// readings, in the metric's unit, interpolated within its bucket.
 func quantile(before, after map[string]float64, name string, q float64) float64 {
 	total := after[name+"_count"] - before[name+"_count"]
 	lower, below := 0.0, 0.0

@@ -276,7 +276,8 @@ func pinToThread(f func()) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		// When a thread ends, the kernel kills the processes that it has started.
+		// Without this, the thread would end with its goroutine, and the kernel would
+		// kill the processes that this thread has started (Pdeathsig).
 		defer runtime.UnlockOSThread()
 		f()
 	}()

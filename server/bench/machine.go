@@ -48,7 +48,7 @@ func loadAverage() string {
 	return first
 }
 
-// filesystem returns the type of the file system that holds dir, by the magic
+// filesystem returns the type of the filesystem that holds dir, by the magic
 // numbers of linux/magic.h.
 func filesystem(dir string) string {
 	var st syscall.Statfs_t

@@ -151,8 +151,8 @@ func (b *bench) all(match *regexp.Regexp, out string) error {
 	return nil
 }
 
-// skip reports, once, that something is absent and what is not compared because
-// of it.
+// skip adds a line to the report's list of what was skipped, unless the line is
+// already there.
 func (b *bench) skip(what, why string) {
 	text := what + ": " + strings.TrimSpace(why)
 	for _, s := range b.skipped {

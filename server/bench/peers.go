@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Peers are other durable systems on the same machine, with their default
-// settings for durability: each acknowledges only what is on disk.
+// Peers are other durable systems on the same machine. Each is configured to
+// acknowledge only what is on disk.
 
 // want installs a program's Debian package if the program is missing. It does so only
 // with -install, as root, and if apt-get is available.
@@ -30,8 +30,7 @@ func (b *bench) want(program, pkg string) {
 	fmt.Fprintf(os.Stderr, "bench: installing %s\n", pkg)
 	install := func() error {
 		cmd := exec.Command("apt-get", "install", "-y", "-qq", "--no-install-recommends", pkg)
-		// A policy that denies starting services keeps the package from starting its
-		// own.
+		// In runlevel 1, the package does not start its service.
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 		_, err := b.output(cmd)
 		return err

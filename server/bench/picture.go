@@ -14,7 +14,7 @@ import (
 //
 // The first clock is the client's; the others are the write daemon's histograms.
 type picture struct {
-	rounds [][4]float64 // the means of one round each, in µs, outermost clock first
+	rounds [][4]float64 // for each round, in µs, outermost clock first: the client's median, and means of the others
 }
 
 const (
@@ -59,8 +59,8 @@ func (p *picture) parts() []part {
 		clock[i] = median(n)
 	}
 	return []part{
-		{"loopback, net/http: accept the request, send the answer", clock[0] - clock[1], "#8da0cb"},
-		{"read the body, decode, make the answer, count", clock[1] - clock[2], "#e5c494"},
+		{"loopback, net/http: accept the request, send the response", clock[0] - clock[1], "#8da0cb"},
+		{"read the body, decode, build the response, update metrics", clock[1] - clock[2], "#e5c494"},
 		{"hand over twice, judge and apply, wake the waiter", clock[2] - clock[3], "#a6d854"},
 		{"CRC, write, fdatasync, move END", clock[3], "#fc8d62"},
 	}

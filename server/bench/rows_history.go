@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	historyPerContainer = 20 // commits in the history of each container
-	historyBusyShare    = 10 // one in historyBusyShare takes from container 1
+	historyPerContainer = 20 // commits per container
+	historyBusyShare    = 10 // one commit in historyBusyShare takes from container 1
 	historyBatch        = 10_000
 
 	historyNewest   = "newest 100 entries of a random container"

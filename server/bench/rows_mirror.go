@@ -15,7 +15,7 @@ import (
 const (
 	seenHere   = "commit to readable, read daemon on the same directory, p50"
 	seenThere  = "commit to readable, mirror over HTTP, p50"
-	sinceReply = ", after the commit's answer"
+	sinceReply = ", after the commit's response"
 )
 
 // mirrorRow commits one transaction at a time and reads each commit back: in one

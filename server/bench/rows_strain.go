@@ -36,7 +36,7 @@ const (
 // Segment rotation is measured by doing it often: segments of 1 MiB rotate
 // several times a second.
 var cutRow = row{
-	name: "cut", what: "commit and read p99 while segments are cut, against none being cut",
+	name: "cut", what: "commit and read p99 while segments rotate, against no rotation",
 	setup: func(b *bench) ([]probe, error) {
 		var probes []probe
 		for _, side := range []struct{ commit, read, size string }{
@@ -54,8 +54,8 @@ var cutRow = row{
 		return probes, nil
 	},
 	goals: []goal{
-		{what: "commit p99, cutting / not", of: ratio(p99Cuts, p99Calm), atMost: true, bound: 2},
-		{what: "read p99, cutting / not", of: ratio(readCuts, readCalm), atMost: true, bound: 2},
+		{what: "commit p99, rotating / not", of: ratio(p99Cuts, p99Calm), atMost: true, bound: 2},
+		{what: "read p99, rotating / not", of: ratio(readCuts, readCalm), atMost: true, bound: 2},
 	},
 }
 

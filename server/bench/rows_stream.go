@@ -127,7 +127,7 @@ func (b *bench) beside(p *process, name string, streams int) probe {
 				}
 				got <- err
 			}()
-			time.Sleep(b.slice / 10) // exclude commits before the streams are full, and after they end
+			time.Sleep(b.slice / 10) // the streams must be full before the first commit is timed
 		}
 		p50, tail, err := b.lone(p.url)
 		stop()
