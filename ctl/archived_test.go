@@ -19,7 +19,7 @@ func archivedLog(t *testing.T) (dir string) {
 	writeCheckpoints(t, dir, 250, 300)
 	report, err := wal.Archive(dir, filepath.Join(t.TempDir(), "to"), 250, nil)
 	if err != nil || len(report.Moved) == 0 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Archive must move segments: %+v, %v", report, err)
 	}
 	return dir
 }
@@ -37,13 +37,13 @@ func TestArchivedLog(t *testing.T) {
 	for _, args := range [][]string{{"wal", "dump", "-dir", dir}, {"export"}} {
 		code, out, words := x.run("", args...)
 		if n := strings.Count(out, "\n"); code != exitDone || uint64(n) != 300-first+1 || !strings.Contains(words, "archived") {
-			t.Errorf("ledgerctl %v: exit code %d, %d lines, want %d\n%s", args, code, n, 300-first+1, words)
+			t.Errorf("ledgerctl %v: exit code %d, %d lines, want 0, %d and a note that commits are archived\n%s", args, code, n, 300-first+1, words)
 		}
 	}
 	c := &call{ctx: t.Context(), api: newClient(&connecting{}, idle)}
 	c.timeout.Duration = time.Minute
 	if id, status := c.logID(x.daemons.readURL); status != http.StatusOK || id == (wal.LogID{}) {
-		t.Errorf("logID returns %v, %d for a log whose first commits are archived", id, status)
+		t.Errorf("logID returns %v, %d for a log whose first commits are archived, want its id and 200", id, status)
 	}
 	x.must(exitFailure, "", "wal", "dump", "-dir", dir, "-from", "1")
 	x.must(exitRefused, "", "export", "-after", "0")

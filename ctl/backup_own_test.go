@@ -33,7 +33,7 @@ func (d *devLog) start() {
 	}
 }
 
-// commit commits, and waits until dev shows the commit.
+// commit runs a command that commits, and waits until dev shows the commit.
 func (d *devLog) commit(args ...string) {
 	d.t.Helper()
 	d.run(exitDone, args...)
@@ -102,7 +102,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 		{"by an expired hold", []string{"hold", "300", "wallet", "1", "1", "-expires-in", "1s"}, func(t *testing.T, d *devLog) {
 			d.run(exitDone, "freshness", "-min-seq", "5", "-wait", "30s")
 			if commit := d.run(exitDone, "read", "commit", "5"); !strings.Contains(commit, "ReleaseHold") {
-				t.Errorf("the copy committed %s", commit)
+				t.Errorf("the copy must release the expired hold in commit 5, which is %s", commit)
 			}
 			d.dev.interrupt()
 		}, [][]string{{"create", "a"}, {"create", "b"}}},
@@ -125,7 +125,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 			out.run(exitDone, "backup", log.dir, out.dir)
 			out.start()
 			if words := out.run(exitFailure, "backup", log.dir, out.dir); !strings.Contains(words, out.dir) {
-				t.Errorf("onto a running copy: %s", words)
+				t.Errorf("a backup onto a running copy does not name the copy: %s", words)
 			}
 			c.copied(t, out)
 			if c.hold != nil {
@@ -138,7 +138,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 			before := out.content()
 			for range 2 {
 				if words := out.run(exitFailure, "backup", log.dir, out.dir); !strings.Contains(words, "commits of its own after global_seq") {
-					t.Errorf("backup says %s", words)
+					t.Errorf("backup must report commits of the copy's own, and says %s", words)
 				}
 			}
 			if !maps.Equal(before, out.content()) {
@@ -162,7 +162,7 @@ func TestBackupContinuesStartedCopy(t *testing.T) {
 	out.dev.interrupt()
 	log.commit("create", "b")
 	if words := out.run(exitDone, "backup", log.dir, out.dir); !strings.Contains(words, "copied and checked") {
-		t.Errorf("backup says %s", words)
+		t.Errorf("backup must continue the copy, and says %s", words)
 	}
 	out.start()
 	out.commit("create", "c")

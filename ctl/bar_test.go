@@ -28,7 +28,7 @@ func TestBatchProgress(t *testing.T) {
 		}
 	}
 	if got := (&batch{last: 5}).progress(time.Second); got != "5 lines, 5/s" {
-		t.Errorf("for a pipe: %s", got)
+		t.Errorf("for a pipe: got %s, want 5 lines, 5/s", got)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestBatchBodyIsStrict(t *testing.T) {
 	} {
 		var words strings.Builder
 		if code := Main([]string{"batch", "-"}, strings.NewReader(body), &words, &words, noEnv); code != exitUsage || !strings.Contains(words.String(), want) {
-			t.Errorf("%s: exit code %d: %s", body, code, &words)
+			t.Errorf("%s: exit code %d, want %d and %q: %s", body, code, exitUsage, want, &words)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestBatchFlows(t *testing.T) {
 	code, out, words := x.run(text, "batch", "-f", "-", "-o", "ndjson")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != exitRefused || len(lines) != len(want) {
-		t.Fatalf("exit code %d (%s), %d results, want %d", code, words, len(lines), len(want))
+		t.Fatalf("exit code %d (%s), %d results, want %d and %d", code, words, len(lines), exitRefused, len(want))
 	}
 	for i, line := range lines {
 		if !strings.HasPrefix(line, want[i]) {
@@ -69,7 +69,7 @@ func TestBatchFlows(t *testing.T) {
 		}
 	}
 	if page := x.must(exitDone, "", "read", "commit", "5", "-o", "json"); !strings.Contains(page, `"n":2`) {
-		t.Error(page)
+		t.Errorf("commit 5 must be that of line 2, and is %s", page)
 	}
 }
 
@@ -93,10 +93,10 @@ func TestBatchFlowStops(t *testing.T) {
 		}
 	}
 	if code != exitRefused || committed+1+untried != len(lines) || !strings.Contains(words, fmt.Sprintf("1 of %d transactions failed, and %d after it not tried", len(lines), untried)) {
-		t.Errorf("exit code %d, %d of %d committed, %d not tried: %s", code, committed, len(lines), untried, words)
+		t.Errorf("exit code %d, %d of %d committed, %d not tried; want exit code %d, and one line between those: %s", code, committed, len(lines), untried, exitRefused, words)
 	}
 	if end := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(end, fmt.Sprintf(`"commit_log_seq":%d`, committed+3)) {
-		t.Errorf("%d committed, and %s", committed, end)
+		t.Errorf("%d lines were shown as committed, but health shows %s", committed, end)
 	}
 }
 
@@ -160,16 +160,16 @@ func TestBatchFlowIsCut(t *testing.T) {
 			x.daemons.writeURL = direct
 			if keyed {
 				if code != exitDone || strings.Count(out, "\n") != lines || !strings.Contains(words, "retrying with the same key") {
-					t.Errorf("exit code %d, %d results: %s", code, strings.Count(out, "\n"), words)
+					t.Errorf("exit code %d, %d results, want 0, %d and a note about a retry: %s", code, strings.Count(out, "\n"), lines, words)
 				}
 				if end := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(end, fmt.Sprintf(`"commit_log_seq":%d`, lines+3)) {
-					t.Errorf("%d lines, and %s", lines, end)
+					t.Errorf("each of %d lines must be committed once, but health shows %s", lines, end)
 				}
 				return
 			}
 			told := strings.Count(out, "\n")
 			if code != exitSilent || !strings.Contains(words, fmt.Sprintf("%d committed and 0 failed before, and the outcome of lines %d to ", told, told+1)) {
-				t.Errorf("exit code %d, %d results: %s", code, told, words)
+				t.Errorf("exit code %d, %d results, want %d and the lines in doubt: %s", code, told, exitSilent, words)
 			}
 		})
 	}
@@ -209,7 +209,7 @@ func TestBatchOutlivesADaemon(t *testing.T) {
 				ended <- code
 			}()
 			restart := make(chan bool, 2)
-			go func() { // read the results: a daemon that stops does not wait long for a client that reads none
+			go func() { // results are read meanwhile: a daemon that stops does not wait long for a client that reads none
 				defer close(enough)
 				for range 2 {
 					if !<-restart {
@@ -224,14 +224,14 @@ func TestBatchOutlivesADaemon(t *testing.T) {
 			for results := bufio.NewScanner(out); results.Scan(); {
 				n++
 				if want := fmt.Sprintf(`{"line":%d,"global_seq":%d,`, n, n+3); !strings.HasPrefix(results.Text(), want) {
-					t.Fatalf("%s, want %s", results.Text(), want)
+					t.Fatalf("result %d is %s, want %s", n, results.Text(), want)
 				}
 				if n == 1000 || n == 3000 {
 					restart <- true
 				}
 			}
 			if code := <-ended; code != exitDone || n != lines {
-				t.Errorf("exit code %d, %d results of %d lines: %s", code, n, lines, &words)
+				t.Errorf("exit code %d, %d results, want 0 and one for each of %d lines: %s", code, n, lines, &words)
 			}
 		})
 	}
@@ -264,11 +264,11 @@ func TestBatchIsInteractive(t *testing.T) {
 		io.WriteString(give, c.line+"\n")
 		line, err := results.ReadString('\n')
 		if err != nil || !strings.HasPrefix(line, fmt.Sprintf(`{"line":%d,`, i+1)) || !strings.Contains(line, c.want) {
-			t.Fatalf("%s: %v %s", c.line, err, line)
+			t.Fatalf("%s: the result is %s (%v), want line %d and %s", c.line, line, err, i+1, c.want)
 		}
 	}
 	give.Close()
 	if code := <-ended; code != exitRefused {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d, want %d", code, exitRefused)
 	}
 }

@@ -45,7 +45,7 @@ func TestResumeWithFewKeys(t *testing.T) {
 		}
 		x.must(exitDone, "", "freshness", "-min-seq", x.endSeq(), "-wait", "30s")
 		if held := x.must(exitDone, "", "read", "balances", "2", "-o", "json"); !strings.Contains(held, balance) {
-			t.Errorf("want %s: %s", balance, held)
+			t.Errorf("container 2 must hold %s: %s", balance, held)
 		}
 		return words
 	}
@@ -62,7 +62,7 @@ func TestResumeWithFewKeys(t *testing.T) {
 	}
 	text[17] = good
 	if words := run(exitUsage, `"quantity":20701`); !strings.Contains(words, "lines 1 to 20701 of work differ from those that earlier runs committed") {
-		t.Error(words)
+		t.Errorf("the error must say which committed lines differ: %s", words)
 	}
 	text = text[:600]
 	run(exitUsage, `"quantity":20701`)
@@ -114,7 +114,7 @@ func (r *resuming) run(lines []string, code int, want string, moved int, args ..
 	}
 	r.must(exitDone, "", "freshness", "-min-seq", r.endSeq(), "-wait", "30s")
 	if held := r.must(exitDone, "", "read", "balances", "2", "-o", "json"); !strings.Contains(held, fmt.Sprintf(`"quantity":%d}`, moved)) {
-		r.t.Errorf("want %d: %s", moved, held)
+		r.t.Errorf("container 2 must hold %d: %s", moved, held)
 	}
 }
 
@@ -128,7 +128,7 @@ func (r *resuming) kill(lines []string) {
 		r.t.Fatal(err)
 	}
 	if _, err := io.ReadFull(out, make([]byte, 100_000)); err != nil {
-		r.t.Error(err)
+		r.t.Errorf("reading the first results: %v", err)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
@@ -180,10 +180,10 @@ func TestResumeAfterKill(t *testing.T) {
 	r.write(append(slices.Clip(r.lines[:3]), r.lines[4:]...))
 	if code, _, words = r.tool.run("", "batch", "work", "-resume"); code != exitUsage || !strings.Contains(words, "of work may have been committed by a run that was cut off, and differ") &&
 		!strings.Contains(words, "differ from those that earlier runs committed") {
-		t.Errorf("exit code %d: %s", code, words)
+		t.Errorf("exit code %d, want %d and which lines differ: %s", code, exitUsage, words)
 	}
 	if kept := must(os.ReadFile("work.resume")); !bytes.Equal(kept, note) || !bytes.Contains(note, []byte(`"open":`)) {
-		t.Errorf("the note was\n%s and is\n%s", note, kept)
+		t.Errorf("the note must have open lines and stay as it was\n%s, and is\n%s", note, kept)
 	}
 	for range 3 {
 		r.kill(r.lines)
@@ -202,7 +202,7 @@ func TestResumeAfterKeysAreForgotten(t *testing.T) {
 	r.kill(r.lines)
 	r.must(exitDone, strings.Repeat(transferLine(0)+"\n", 101), "batch", "-", "-resume", "-name", "other")
 	if code, out, words := r.tool.run("", "batch", "work", "-resume"); code != exitFailure || out != "" || !strings.Contains(words, "the ledger no longer remembers the key of commit ") {
-		t.Errorf("exit code %d: %s%s", code, out, words)
+		t.Errorf("exit code %d, want %d, no output, and that the key is forgotten: %s%s", code, exitFailure, out, words)
 	}
 }
 
@@ -227,10 +227,10 @@ func TestStoppedRunSavesItsPosition(t *testing.T) {
 	cmd.Process.Signal(os.Interrupt)
 	cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(words.String(), "lines 1 to 7 have a result") {
-		t.Errorf("exit code %d: %s", code, &words)
+		t.Errorf("exit code %d, want 130 and 7 lines with a result: %s", code, &words)
 	}
 	if note, err := os.ReadFile(filepath.Join(cmd.Dir, "x.resume")); !bytes.Contains(note, []byte(`"answered":7,`)) || bytes.Contains(note, []byte(`"open"`)) {
-		t.Errorf("%v: %s", err, note)
+		t.Errorf("the note must have 7 answered lines and none open, and is %s (%v)", note, err)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestResumeNoteFile(t *testing.T) {
 		}
 		r.write(r.lines)
 		if code, _, words := r.tool.run("", "batch", "work", "-resume"); code == exitDone || !strings.Contains(words, "nothing was sent, because the position of the batch can't be read: "+c.want) {
-			t.Errorf("exit code %d: %s", code, words)
+			t.Errorf("exit code %d, want a failure because %s: %s", code, c.want, words)
 		}
 		os.Remove("work.resume")
 	}
@@ -300,10 +300,10 @@ func TestResumeNoteFile(t *testing.T) {
 	}
 	code, _, words := r.tool.run(text, "batch", "-", "-resume", "-name", long)
 	if code != exitFailure || !strings.Contains(words, "cannot save the position of the batch") || !strings.HasSuffix(words, "; no line was executed\n") || strings.Count(words, "cannot") != 1 {
-		t.Errorf("exit code %d: %s", code, words)
+		t.Errorf("exit code %d, want %d and one reason why the position can't be saved: %s", code, exitFailure, words)
 	}
 	if end := r.endSeq(); end != "3" {
-		t.Errorf("the ledger has %s commits", end)
+		t.Errorf("the ledger has %s commits, want 3", end)
 	}
 }
 
@@ -322,8 +322,8 @@ func TestResumeBehind(t *testing.T) {
 	r.run(r.lines, exitRefused, "1 of 10", sumTo(10)-4)
 }
 
-// TestResumeMarkUnreadable checks that a note whose commit can't be read, because the token lacks the scope or the commit is archived, ends the run before it sends a line.
-func TestResumeMarkUnreadable(t *testing.T) {
+// TestResumeProofUnreadable checks that a note whose commit can't be read, because the token lacks the scope or the commit is archived, ends the run before it sends a line.
+func TestResumeProofUnreadable(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const note = `{"name":"w","answered":501,"failed":[],"sum":0,"proof":{"global_seq":1,"key":"batch:w:501"}}`
 	if err := os.WriteFile("w", []byte(transferLine(1)), 0o600); err != nil {
@@ -336,10 +336,10 @@ func TestResumeMarkUnreadable(t *testing.T) {
 		}
 		code, out, words := run("batch", "w", "-resume")
 		if code != exitRefused || out != "" || !strings.Contains(words, "nothing was sent, because w.resume can't be checked: "+want) {
-			t.Errorf("exit code %d, want %q\n%s%s", code, want, out, words)
+			t.Errorf("exit code %d, want %d and %q\n%s%s", code, exitRefused, want, out, words)
 		}
 		if kept := must(os.ReadFile("w.resume")); string(kept) != note {
-			t.Errorf("the note is %s", kept)
+			t.Errorf("the note must stay as it was, and is %s", kept)
 		}
 	}
 	as := gated(t, map[string][]string{"shop": {"-scopes", "commit"}})
@@ -361,7 +361,7 @@ func must[T any](v T, err error) T {
 func TestKeyName(t *testing.T) {
 	for name, same := range map[string]bool{"day-7.ndjson": true, "with space": false, `q"`: false, "é": false, strings.Repeat("x", 101): false} {
 		if got := keyName(name); (got == name) != same || !ledger.ValidIdempotencyKey("batch:"+got+":9223372036854775807") || got != keyName(name) {
-			t.Errorf("keyName(%q) = %q", name, got)
+			t.Errorf("keyName(%q) = %q, want a valid key that it leaves as it is, equal to the name: %t", name, got, same)
 		}
 	}
 }

@@ -115,10 +115,10 @@ func TestBatchIsStopped(t *testing.T) {
 				want = fmt.Sprintf(want, s.committed)
 			}
 			if code != c.code || !strings.Contains(words.String(), want) {
-				t.Errorf("exit code %d, %d committed\ngot  %swant %s", code, s.committed, &words, want)
+				t.Errorf("exit code %d, want %d; %d committed\ngot  %swant %s", code, c.code, s.committed, &words, want)
 			}
 			if s.committed >= 2*linesAhead {
-				t.Errorf("%d lines were sent", s.committed)
+				t.Errorf("%d lines were committed, want fewer than %d", s.committed, 2*linesAhead)
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func TestBatchIsStoppedBeforeItSends(t *testing.T) {
 		cmd.Wait()
 		want := "ledgerctl: stopped by a signal (interrupt); no line was executed\n"
 		if code := cmd.ProcessState.ExitCode(); code != 130 || words.String() != want {
-			t.Errorf("after %q: exit code %d, %q, want %q", begin, code, &words, want)
+			t.Errorf("after %q: exit code %d, %q, want 130, %q", begin, code, &words, want)
 		}
 	}
 }
@@ -157,6 +157,6 @@ func TestEveryLineHasAKey(t *testing.T) {
 	text := `{"operations":[],"x":1}` + "\n" + `{"operations":[],"idempotency_key":"own"}` + "\n" + `{"operations":[],"x":1,"idempotency_key":"own2"}` + "\n{}\n"
 	var out, words strings.Builder
 	if code := Main([]string{"batch", "-", "-resume", "-name", "x", "-o", "ndjson", "-write-url", daemon.URL}, strings.NewReader(text), &out, &words, noEnv); code != exitDone || len(s.keyless) != 1 || s.keyless[0] != "{}" {
-		t.Errorf("exit code %d, %q, lines without a key: %q", code, &words, s.keyless)
+		t.Errorf("exit code %d, %q, lines without a key: %q; want 0 and only {}", code, &words, s.keyless)
 	}
 }

@@ -61,7 +61,7 @@ func TestBatchOverStreams(t *testing.T) {
 			seq, asked := 0, 0
 			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if asked == len(c.streams) {
-					t.Error("there is one stream too many")
+					t.Errorf("more than %d streams were opened", len(c.streams))
 					panic(http.ErrAbortHandler)
 				}
 				results := c.streams[asked]
@@ -77,7 +77,7 @@ func TestBatchOverStreams(t *testing.T) {
 						break
 					}
 					if !lines.Scan() {
-						t.Error("a line is missing")
+						t.Errorf("stream %d has fewer lines than results %q", asked, results)
 						break
 					}
 					if result == "cut" {
@@ -99,7 +99,7 @@ func TestBatchOverStreams(t *testing.T) {
 			daemon.CloseClientConnections()
 			daemon.Close()
 			if code != c.code || !strings.Contains(stderr.String(), c.stderr) {
-				t.Errorf("exit code %d, words %q", code, &stderr)
+				t.Errorf("exit code %d, want %d; standard error %q, want %q", code, c.code, &stderr, c.stderr)
 			}
 			for _, want := range c.stdout {
 				if !strings.Contains(stdout.String(), want) {

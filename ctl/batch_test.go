@@ -68,7 +68,7 @@ func TestBatchSplitsLines(t *testing.T) {
 			code := Main(args, nil, &stdout, &stderr, func(string) (string, bool) { return "", false })
 			daemon.Close() // waits for the handler, so that sizes no longer changes
 			if code != c.code || !slices.Equal(sizes, c.sizes) || !strings.Contains(stderr.String(), c.stderr) {
-				t.Errorf("exit code %d, requests %v, words %q", code, sizes, &stderr)
+				t.Errorf("exit code %d, requests %v, standard error %q; want %d, %v, %q", code, sizes, &stderr, c.code, c.sizes, c.stderr)
 			}
 		})
 	}

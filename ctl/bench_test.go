@@ -27,7 +27,7 @@ func TestLatencies(t *testing.T) {
 	for q, want := range map[float64]time.Duration{0: 1, 0.5: 501, 0.99: 991, 0.9999: 1000, 1: 1000} {
 		want *= time.Millisecond
 		if got := l.at(q); got < want || got > want+want/latencySteps {
-			t.Errorf("%v: %v, want %v or at most 1/32 more", q, got, want)
+			t.Errorf("quantile %v is %v, want %v or at most 1/%d more", q, got, want, latencySteps)
 		}
 	}
 	for d := time.Duration(1); d < time.Hour; d += 1 + d/7 {
@@ -35,7 +35,7 @@ func TestLatencies(t *testing.T) {
 		l.add(d, 2)
 		l.add(10*d, 1)
 		if got := l.at(0.5); got < d || got > d+d/latencySteps {
-			t.Fatalf("%d is shown as %d", d, got)
+			t.Fatalf("a latency of %v is shown as %v, want at most 1/%d more", d, got, latencySteps)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestLatencies(t *testing.T) {
 func TestMix(t *testing.T) {
 	b := bench{mix: "single=2,read=3"}
 	if err := b.setOrder(); err != nil || !slices.Equal(b.order, []int{single, single, reading, reading, reading}) {
-		t.Errorf("%v %v", b.order, err)
+		t.Errorf("the order is %v (%v), want two single commits and three reads", b.order, err)
 	}
 	for _, bad := range []string{"", "single", "single=-1", "single=0", "writes=1", "single=1,,"} {
 		if (&bench{mix: bad}).setOrder() == nil {
@@ -69,10 +69,10 @@ func TestBench(t *testing.T) {
 			t.Fatal(err, words.String())
 		}
 		if !strings.Contains(words.String(), "created containers ") || strings.Contains(words.String(), "\r") {
-			t.Errorf("it said %q", words.String())
+			t.Errorf("standard error is %q, want the ids of the containers and no progress line", words.String())
 		}
 		if left := x.must(exitDone, "", "read", "containers", "-o", "ndjson"); strings.Count(left, "\n") != 50 {
-			t.Errorf("after run %d: %s", i, left)
+			t.Errorf("after run %d there must be 50 containers: %s", i, left)
 		}
 		rows := json.NewDecoder(bytes.NewReader(out))
 		for i := range benchKinds {
@@ -83,10 +83,10 @@ func TestBench(t *testing.T) {
 				Slowest  int `json:"slowest_us"`
 			}
 			if err := rows.Decode(&r); err != nil {
-				t.Fatalf("%v: %s", err, out)
+				t.Fatalf("row %d can't be decoded: %v: %s", i, err, out)
 			}
 			if r.Request != benchNames[i] || r.Answered == 0 || r.P50 == 0 || r.Slowest < r.P50 {
-				t.Errorf("%+v", r)
+				t.Errorf("row %d is %+v, want responses and times of %s", i, r, benchNames[i])
 			}
 		}
 	}
@@ -99,18 +99,18 @@ func TestBenchAsks(t *testing.T) {
 	x.must(exitDone, "", "create", "7")
 	args := []string{"bench", "-clients", "2", "-duration", "50ms", "-containers", "10", "-mix", "stream=1", "-batch", "50"}
 	if _, _, words := x.run("", args...); !strings.Contains(words, "1 commit from elsewhere") {
-		t.Error(words)
+		t.Errorf("bench must report the commit from elsewhere: %s", words)
 	}
 	if commits := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(commits, `"end_seq":1,`) {
-		t.Error(commits)
+		t.Errorf("bench must commit nothing: %s", commits)
 	}
 	for range 2 {
 		out := x.must(exitDone, "", append(args, "-yes")...)
 		if !strings.Contains(out, "stream ") || !strings.Contains(out, "SLOWEST") {
-			t.Error(out)
+			t.Errorf("the table must have a row of streams and the column SLOWEST: %s", out)
 		}
 		if left := x.must(exitDone, "", "read", "containers", "-o", "ndjson"); strings.Count(left, "\n") != 1 {
-			t.Errorf("left: %s", left)
+			t.Errorf("only the first container must be left: %s", left)
 		}
 	}
 }
@@ -146,13 +146,13 @@ func TestBenchIsInterrupted(t *testing.T) {
 	cmd.Wait()
 	var first, last int
 	if _, err := fmt.Sscanf(words.String(), "ledgerctl: created containers %d to %d", &first, &last); err != nil || last-first+1 >= most {
-		t.Errorf("%v, %s", err, &words)
+		t.Errorf("want fewer than %d created containers: %v, %s", most, err, &words)
 	}
 	if want := "ledgerctl: removed the containers\nledgerctl: stopped by a signal (interrupt)\n"; cmd.ProcessState.ExitCode() != 130 || !strings.HasSuffix(words.String(), want) {
-		t.Errorf("%v: %s", cmd.ProcessState, &words)
+		t.Errorf("%v, want exit code 130 and %q: %s", cmd.ProcessState, want, &words)
 	}
 	if left := x.must(exitDone, "", "read", "containers", "-o", "ndjson"); left != "" || x.endSeq() == "1" {
-		t.Errorf("left after %s commits: %d containers", x.endSeq(), strings.Count(left, "\n"))
+		t.Errorf("after %s commits, %d containers are left; want several commits and no container", x.endSeq(), strings.Count(left, "\n"))
 	}
 }
 
@@ -164,10 +164,10 @@ func TestBenchLeavesOthersAlone(t *testing.T) {
 	code, _, words := x.run("", "bench", "-clean=false", "-clients", "1", "-duration", "50ms", "-containers", "20")
 	var first, last int64
 	if _, err := fmt.Sscanf(words[strings.Index(words, "containers "):], "containers %d to %d", &first, &last); err != nil || code != exitDone || last != first+19 {
-		t.Fatalf("exit code %d, %v: %s", code, err, words)
+		t.Fatalf("exit code %d, want 0 and 20 containers: %v: %s", code, err, words)
 	}
 	if first < 1<<51 || last >= ledger.FirstAssigned || last >= 1<<53 {
-		t.Errorf("its ids are %d to %d", first, last)
+		t.Errorf("its ids are %d to %d, want them from 2^51 up and below those that the ledger assigns", first, last)
 	}
 	end := x.endSeq()
 	var ops []client.Operation
@@ -177,7 +177,7 @@ func TestBenchLeavesOthersAlone(t *testing.T) {
 	c := &call{ctx: t.Context()}
 	c.writeURL, c.timeout.Duration, c.api = x.daemons.writeURL, time.Minute, newClient(&c.connecting, idle)
 	if _, err := c.commitOps(ops); exitCode(err) != exitRefused || x.endSeq() != end {
-		t.Errorf("%v, from commit %s to %s", err, end, x.endSeq())
+		t.Errorf("the last commit was %s and is %s, with %v; want a rejection, and no commit", end, x.endSeq(), err)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestHistoryCommits(t *testing.T) {
 		url, requests := historyOf(t, x.seqs, x.status)
 		code, out, words := runs(noEnv, "history", "1", "-o", "csv", "-read-url", url)
 		if code != exitDone || !strings.Contains(words, x.words) || x.words == "" && words != "" {
-			t.Errorf("%s: exit code %d, %s", x.name, code, words)
+			t.Errorf("%s: exit code %d, %q, want 0, %q", x.name, code, words, x.words)
 		}
 		if n := int(requests.Load()); n > x.most {
 			t.Errorf("%s: %d requests for commits, want at most %d", x.name, n, x.most)
@@ -80,7 +80,7 @@ func TestHistoryCommits(t *testing.T) {
 				continue
 			}
 			if seq := x.seqs[i-1]; cells[18] != strconv.FormatInt(1000+seq, 10) || cells[20] != strconv.FormatInt(seq-1, 10) {
-				t.Errorf("%s: %s", x.name, line)
+				t.Errorf("%s: commit %d must name container %d and commit %d: %s", x.name, seq, 1000+seq, seq-1, line)
 			}
 			related++
 		}

@@ -55,10 +55,10 @@ func TestComplete(t *testing.T) {
 		}
 	}
 	if first := suggested(""); !slices.Contains(first, "read") || !slices.Contains(first, "dev") || len(first) < 12 {
-		t.Errorf("without words: %q", first)
+		t.Errorf("without words, want 12 commands or more, with read and dev: %q", first)
 	}
 	if all := suggested("commit", ""); len(all) != len(ledger.OpKinds()) {
-		t.Errorf("operations: %q", all)
+		t.Errorf("after commit, want all %d operations: %q", len(ledger.OpKinds()), all)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestCompletionSyntax(t *testing.T) {
 			}
 			cmd := exec.Command(path, "-n", "shells/ledgerctl."+shell)
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-				t.Errorf("%v: %s", err, out)
+				t.Errorf("%s -n: %v: %s", shell, err, out)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestManPage(t *testing.T) {
 	for i := range commands {
 		title := "\n.SH " + strings.ToUpper(commands[i].Words) + "\n"
 		if strings.Contains(text, title) == commands[i].Hidden {
-			t.Errorf("%s: hidden is %t, and the page has or lacks its section", commands[i].Words, commands[i].Hidden)
+			t.Errorf("%s: hidden is %t, and so is whether the page has its section", commands[i].Words, commands[i].Hidden)
 		}
 	}
 	if _, grid, _ := strings.Cut(text, "\n.SH READ GRID\n"); !strings.Contains(grid, "\n  \\-min\\-seq SEQ ") || !strings.Contains(grid, "\n  ledgerctl read grid 4 \\-list\n") {
@@ -140,6 +140,6 @@ func TestManPage(t *testing.T) {
 	cmd := exec.Command(groff, "-man", "-ww", "-z")
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("groff: %v\n%s", err, out)
 	}
 }

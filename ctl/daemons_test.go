@@ -92,7 +92,7 @@ func keepPort(t *testing.T, url string) {
 	t.Cleanup(func() { syscall.Close(socket) })
 	syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) // earlier connections may not be forgotten yet
 	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
-		t.Log(err) // somebody was faster
+		t.Log(err) // another process has taken the port
 	}
 }
 

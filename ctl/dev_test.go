@@ -48,7 +48,7 @@ func (r *running) line() string {
 	r.t.Helper()
 	if !r.out.Scan() {
 		r.cmd.Wait()
-		r.t.Fatalf("ledgerctl ended: %s", &r.stderr)
+		r.t.Fatalf("ledgerctl ended before it wrote a line: %s", &r.stderr)
 	}
 	return r.out.Text()
 }
@@ -71,10 +71,10 @@ func TestDev(t *testing.T) {
 		urls[fields[0]] = fields[1]
 	}
 	if urls["log"] != "ledger-data" {
-		t.Errorf("the log is in %s", urls["log"])
+		t.Errorf("the log is in %s, want ledger-data", urls["log"])
 	}
 	if urls["page"] != urls["read"]+"/" {
-		t.Errorf("the page is at %s, and reads at %s", urls["page"], urls["read"])
+		t.Errorf("the page is at %s, want %s/", urls["page"], urls["read"])
 	}
 	env := func(name string) (string, bool) {
 		v, ok := map[string]string{"LEDGER_WRITE_URL": urls["write"], "LEDGER_READ_URL": urls["read"]}[name]
@@ -85,22 +85,22 @@ func TestDev(t *testing.T) {
 		return Main(args, nil, &out, &out, env), out.String()
 	}
 	if code, out := run("register", "class", "1", "gold", "-key", "k"); code != exitDone {
-		t.Fatalf("exit code %d: %s", code, out)
+		t.Fatalf("register: exit code %d, want 0: %s", code, out)
 	}
 	if line := dev.line(); !strings.HasPrefix(line, "     1  ") || !strings.HasSuffix(line, "  RegisterClass class_id=1 name=gold  key k") {
-		t.Errorf("the commit is shown as %q", line)
+		t.Errorf("the commit is shown as %q, want number 1, its operation and its key", line)
 	}
 	watch := startRunning(t, dir, "watch", "-after", "0", "-read-url", urls["read"])
 	if line := watch.line(); !strings.Contains(line, "RegisterClass") {
-		t.Errorf("watch shows %q", line)
+		t.Errorf("watch shows %q, want RegisterClass", line)
 	}
 	if code := watch.interrupt(); code != exitDone {
-		t.Errorf("watch: exit code %d after an interrupt: %s", code, &watch.stderr)
+		t.Errorf("watch: exit code %d after an interrupt, want 0: %s", code, &watch.stderr)
 	}
 	// A second ledgerctl uses the same directory, then the same address.
 	code, out := run("dev", "-auth", "-dir", filepath.Join(dir, "ledger-data"), "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
 	if code != exitFailure || !strings.Contains(out, "another write daemon uses ") {
-		t.Errorf("on a directory in use: exit code %d: %s", code, out)
+		t.Errorf("on a directory in use: exit code %d, want %d and the reason: %s", code, exitFailure, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ledger-data", "dev-auth")); err == nil {
 		t.Error("it created tokens although another ledgerctl dev is running")
@@ -108,13 +108,13 @@ func TestDev(t *testing.T) {
 	taken := strings.TrimPrefix(urls["write"], "http://")
 	code, out = run("dev", "-dir", filepath.Join(dir, "other"), "-read-listen", taken, "-write-listen", "127.0.0.1:0")
 	if code != exitFailure || !strings.Contains(out, taken+": bind: address already in use") || !strings.Contains(out, "-read-listen") {
-		t.Errorf("on an address in use: exit code %d: %s", code, out)
+		t.Errorf("on an address in use: exit code %d, want %d, the address and its flag: %s", code, exitFailure, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {
 		t.Error("it created a directory although the address is in use")
 	}
 	if code := dev.interrupt(); code != exitDone {
-		t.Errorf("exit code %d after an interrupt: %s", code, &dev.stderr)
+		t.Errorf("dev: exit code %d after an interrupt, want 0: %s", code, &dev.stderr)
 	}
 	conn, err := net.Dial("tcp", taken)
 	if err == nil {
@@ -122,7 +122,7 @@ func TestDev(t *testing.T) {
 		t.Error("the write daemon still listens")
 	}
 	if code, out := run("wal", "verify", "-dir", filepath.Join(dir, "ledger-data")); code != exitDone {
-		t.Errorf("wal verify: exit code %d: %s", code, out)
+		t.Errorf("wal verify: exit code %d, want 0: %s", code, out)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestDevSeeds(t *testing.T) {
 				Tokens map[string]string `json:"tokens"`
 			}
 			if err := json.Unmarshal([]byte(dev.line()), &told); err != nil || len(told.Tokens) != 3 {
-				t.Fatalf("%v: %v", err, told)
+				t.Fatalf("dev must print three tokens: %v (%v)", told, err)
 			}
 			as := func(token string) func(string) (string, bool) {
 				return func(name string) (string, bool) {
@@ -162,11 +162,11 @@ func TestDevSeeds(t *testing.T) {
 				var out, words bytes.Buffer
 				code := Main(strings.Fields(c.args), strings.NewReader(""), &out, &words, as(told.Tokens[c.token]))
 				if text := out.String() + words.String(); code != c.code || !strings.Contains(text, c.want) {
-					t.Errorf("%s as %q: exit %d, %s", c.args, c.token, code, text)
+					t.Errorf("%s as %q: exit code %d, want %d and %q: %s", c.args, c.token, code, c.code, c.want, text)
 				}
 			}
 			if code := dev.interrupt(); code != 0 {
-				t.Errorf("exit %d: %s", code, &dev.stderr)
+				t.Errorf("exit code %d after an interrupt, want 0: %s", code, &dev.stderr)
 			}
 			if _, err := os.Stat(told.Dir); !os.IsNotExist(err) {
 				t.Errorf("%s is still there: %v", told.Dir, err)

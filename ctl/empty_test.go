@@ -44,17 +44,17 @@ func TestEmptyValues(t *testing.T) {
 			}
 			code, out, errs := runs(noEnv, append(words, "-"+f.Name, "")...)
 			if code != exitUsage || out != "" || !strings.Contains(errs, "-"+f.Name) {
-				t.Errorf("%s -%s '': exit code %d, %q %q", cmd.Words, f.Name, code, out, errs)
+				t.Errorf("%s -%s '': exit code %d, want %d and an error with the flag: %q %q", cmd.Words, f.Name, code, exitUsage, out, errs)
 			}
 			name := settings.EnvName(f.Name)
 			code, out, errs = runs(func(v string) (string, bool) { return "", v == name }, words...)
 			if code != exitUsage || out != "" || !strings.Contains(errs, name) {
-				t.Errorf("%s= %s: exit code %d, %q %q", name, cmd.Words, code, out, errs)
+				t.Errorf("%s= %s: exit code %d, want %d and an error with the variable: %q %q", name, cmd.Words, code, exitUsage, out, errs)
 			}
 		})
 	}
 	if tried < 100 {
-		t.Errorf("only %d flags were tried", tried)
+		t.Errorf("only %d flags were tried, want at least 100", tried)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestEmptyWords(t *testing.T) {
 				before := filesIn(t, log)
 				code, out, errs := runs(noEnv, words...)
 				if code != exitUsage || out != "" || !strings.Contains(errs, bare+" is empty: give it a value") {
-					t.Errorf("ledgerctl %q: exit code %d, %q %q", words, code, out, errs)
+					t.Errorf("ledgerctl %q: exit code %d, want %d and that %s is empty: %q %q", words, code, exitUsage, bare, out, errs)
 				}
 				if after := filesIn(t, log); !slices.Equal(before, after) || len(filesIn(t, other)) > 0 {
 					t.Errorf("ledgerctl %q: the log's files were %v, and are %v; elsewhere: %v", words, before, after, filesIn(t, other))
@@ -94,7 +94,7 @@ func TestEmptyWords(t *testing.T) {
 		}
 	}
 	if tried["DIR"] < 9 || tried["OUT"] != 1 || tried["FILE"] != 1 || tried["FILE|OPERATION"] != 2 {
-		t.Errorf("tried: %v", tried)
+		t.Errorf("the commands have other arguments than this test expects: %v", tried)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestTokenLimitsFailClosed(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "auth")
 		code, out, errs := runs(noEnv, append([]string{"token", "new", "shop", "-auth-file", file}, limit...)...)
 		if _, err := os.Stat(file); code != exitUsage || out != "" || err == nil {
-			t.Errorf("%q: exit code %d, %q %q, file: %v", limit, code, out, errs, err)
+			t.Errorf("%q: exit code %d, want %d and no token: %q %q, auth file: %v", limit, code, exitUsage, out, errs, err)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "auth")
@@ -135,7 +135,7 @@ func TestTokenLimitsFailClosed(t *testing.T) {
 	for _, hash := range [][]string{{"-hash", ""}, {"-hash", " "}, {"-hash", "zz"}} {
 		code, _, _ := runs(noEnv, append([]string{"token", "revoke", "shop", "-auth-file", file}, hash...)...)
 		if after, _ := os.ReadFile(file); code == exitDone || !bytes.Equal(before, after) {
-			t.Errorf("revoke %q: exit code %d, and the file is %q", hash, code, after)
+			t.Errorf("revoke %q: exit code %d and the file %q, want a failure and the file %q", hash, code, after, before)
 		}
 	}
 }
@@ -145,11 +145,11 @@ func TestTokenWords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "auth")
 	for scopes, want := range map[string]string{"metrics": "one can now use: metrics; the daemons", "commit,read": "one can now use: commit,read; the daemons"} {
 		if code, _, words := runs(noEnv, "token", "new", "one", "-again", "-scopes", scopes, "-auth-file", file); code != exitDone || !strings.HasPrefix(words, "ledgerctl: "+want) {
-			t.Errorf("exit code %d: %s", code, words)
+			t.Errorf("exit code %d, want 0 and %q: %s", code, want, words)
 		}
 	}
 	if code, _, words := runs(noEnv, "token", "revoke", "one", "-auth-file", file); code != exitDone || !strings.HasPrefix(words, "ledgerctl: 2 credentials of one revoked; the daemons") {
-		t.Errorf("exit code %d: %s", code, words)
+		t.Errorf("exit code %d, want 0 and two revoked credentials: %s", code, words)
 	}
 }
 
@@ -165,6 +165,6 @@ func TestTokenOnFullOutput(t *testing.T) {
 	code := Main([]string{"token", "new", "shop", "-auth-file", file}, strings.NewReader(""), full, &errs, noEnv)
 	text, _ := os.ReadFile(file)
 	if code != exitFailure || len(text) != 0 || !strings.Contains(errs.String(), "no token was added") {
-		t.Errorf("exit code %d, %q, the file: %q", code, &errs, text)
+		t.Errorf("exit code %d, want %d and an empty file: %q, %q", code, exitFailure, &errs, text)
 	}
 }

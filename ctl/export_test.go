@@ -37,7 +37,7 @@ func (x tool) must(want int, stdin string, args ...string) string {
 	x.t.Helper()
 	code, out, words := x.run(stdin, args...)
 	if code != want {
-		x.t.Fatalf("ledgerctl %s: exit code %d: %s%s", strings.Join(args, " "), code, out, words)
+		x.t.Fatalf("ledgerctl %s: exit code %d, want %d: %s%s", strings.Join(args, " "), code, want, out, words)
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func (x tool) digestOf(dir string) string {
 	out := x.must(exitDone, "", "wal", "verify", "-dir", dir, "-o", "json")
 	_, digest, ok := strings.Cut(out, `"digest":`)
 	if !ok {
-		x.t.Fatalf("wal verify says %s", out)
+		x.t.Fatalf("wal verify prints no digest: %s", out)
 	}
 	return digest
 }
@@ -69,13 +69,13 @@ func TestExportAndImport(t *testing.T) {
 		"-op", "MintInstance class_id=990001", "-op", "BurnInstance instance_id=minted:0")
 	exported := from.must(exitDone, "", "export")
 	if lines := strings.Count(exported, "\n"); lines < 100 {
-		t.Fatalf("%d commits were exported", lines)
+		t.Fatalf("%d commits were exported, want 100 or more", lines)
 	}
 
 	to := tool{t, startDaemons(t, second)}
 	to.must(exitDone, exported, "batch", "-f", "-", "-on-error", "stop")
 	if a, b := from.digestOf(first), to.digestOf(second); a != b {
-		t.Errorf("the digests are %s and %s", a, b)
+		t.Errorf("the digests are %s and %s, want equal ones", a, b)
 	}
 	last := strings.Count(exported, "\n")
 	to.must(exitDone, "", "freshness", "-wait", ledger.Uint128{Lo: uint64(last)}.String())
@@ -87,7 +87,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Errorf("commits 4 and 5 are %s, want %s", part, want)
 	}
 	if out := to.must(exitDone, "", "export", "-after", "1000000"); out != "" {
-		t.Errorf("beyond the end there is %s", out)
+		t.Errorf("an export from beyond the end has %s, want nothing", out)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestExportOfHolds(t *testing.T) {
 	to := tool{t, startDaemonsWith(t, second, func(c *writer.Config) { c.Expire = false })}
 	to.must(exitDone, exported, "batch", "-f", "-", "-on-error", "stop")
 	if a, b := from.digestOf(first), to.digestOf(second); a != b {
-		t.Errorf("the digests are %s and %s", a, b)
+		t.Errorf("the digests are %s and %s, want equal ones", a, b)
 	}
 	to.must(exitDone, "", "freshness", "-wait", "15")
 	if again := to.must(exitDone, "", "export"); again != exported {
@@ -150,7 +150,7 @@ func TestResumeIsSafeToRepeat(t *testing.T) {
 	x.must(exitDone, "", append(batch, "continue")...)
 	x.must(exitDone, "", append(batch, "continue")...)
 	if out := x.must(exitDone, "", "read", "stats", "1", "-min-seq", "6"); !strings.Contains(out, "total_added       20\n") {
-		t.Errorf("four lines of 5 gave\n%s", out)
+		t.Errorf("four lines of 5 must add 20:\n%s", out)
 	}
 	// A line that was changed after it was committed is not committed again.
 	write(add + strings.Replace(add, `"quantity":5`, `"quantity":6`, 1))
@@ -159,7 +159,7 @@ func TestResumeIsSafeToRepeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := x.must(exitRefused, "", append(batch, "continue")...); !strings.Contains(out, "IdempotencyConflict") {
-		t.Errorf("a changed line gave\n%s", out)
+		t.Errorf("a changed line must be an IdempotencyConflict:\n%s", out)
 	}
 }
 

@@ -130,7 +130,7 @@ func (f *fakeDaemons) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	status, err := strconv.Atoi(a.status)
 	if err != nil {
-		panic("status of an answer in a script: " + err.Error())
+		panic("the status of an answer in a script is not a number: " + err.Error())
 	}
 	w.WriteHeader(status)
 	io.WriteString(w, a.body)

@@ -39,7 +39,7 @@ func TestFeedEnds(t *testing.T) {
 			for _, err = range run.follow(context.Background(), 5, 0) {
 			}
 			if exitCode(err) != c.code || !strings.Contains(err.Error(), c.words) {
-				t.Errorf("exit code %d: %v", exitCode(err), err)
+				t.Errorf("exit code %d, want %d and %q: %v", exitCode(err), c.code, c.words, err)
 			}
 		})
 	}

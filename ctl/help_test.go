@@ -12,7 +12,7 @@ func TestExamplesOfOperations(t *testing.T) {
 	for _, kind := range ledger.OpKinds() {
 		example := exampleOf(kind)
 		if _, err := ledger.ParseOpList(example); err != nil {
-			t.Errorf("%v: %v", example, err)
+			t.Errorf("the example %q of %v is invalid: %v", example, kind, err)
 		}
 	}
 	for kind, want := range map[ledger.OpKind]string{

@@ -37,7 +37,7 @@ var hostileAnswers = map[string]http.HandlerFunc{
 	"steering":      says("application/json", `{"status":"`+"\u009b2J\\u009b2J\\u001b[2J"+`","global_seq":3,"batch_seq":1,"metadata":{"a":"`+"\u009b2J\x9b2J\\u001b[2J"+`"},"data":{"name":"`+"\u009b2J"+`","lag":0,"global_seq":3},"freshness":{"checkpoint_seq":3,"commit_log_seq":3}}`),
 	"error":         hostileStatus(500, `{"error":{"code":"`+"\\u009b2J"+`","message":"`+"\u009b2J\x9b"+`","details":7}}`),
 	"error, code 7": hostileStatus(422, `{"error":{"code":7}}`),
-	"1xx number":    hostileStatus(299, `{"global_seq":1}`),
+	"status 299":    hostileStatus(299, `{"global_seq":1}`),
 	"redirect": func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 	},
@@ -173,7 +173,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 				var out, errs bytes.Buffer
 				args := append(append([]string{}, words...), "-o", format, "-timeout", "100ms", "-write-url", server.URL, "-read-url", server.URL)
 				if code := Main(args, strings.NewReader(""), &out, &errs, noEnv); code == exitDone || errs.Len() == 0 {
-					t.Errorf("%s: %q ends with %d: %q %q", answer, args[:len(words)+2], code, out.String(), errs.String())
+					t.Errorf("%s: %q exits with %d, want a failure and a message: %q %q", answer, args[:len(words)+2], code, out.String(), errs.String())
 				}
 			}
 		}
@@ -210,14 +210,14 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string, tur
 		code := tell(&errs, err)
 		shown := strings.NewReplacer("\r", "", "\x1b[K", "").Replace(out.String() + errs.String()) // the progress line
 		if strings.ContainsFunc(shown, func(r rune) bool { return r != '\n' && r != '\t' && unprintable(r) }) || !utf8.ValidString(shown) {
-			t.Errorf("%q shows %q", args, shown)
+			t.Errorf("%q shows control characters or invalid UTF-8: %q", args, shown)
 		}
 		if code != exitDone && errs.Len() == 0 {
-			t.Errorf("%q ends with %d and says nothing", args, code)
+			t.Errorf("%q exits with %d and reports nothing", args, code)
 		}
 		commits := words[0] == "commit" || words[0] == "register"
 		if known := code == exitDone && strings.Contains(shown, "global_seq") || strings.Contains(shown, "it is unknown whether"); commits && name != "error, code 7" && !known {
-			t.Errorf("%q ends with %d, and does not say whether it was committed: %q", args, code, shown)
+			t.Errorf("%q exits with %d, and does not report whether it was committed: %q", args, code, shown)
 		}
 	}
 }
@@ -242,11 +242,11 @@ func TestFullOutput(t *testing.T) {
 	} {
 		code, errs := run(words...)
 		if want := "global_seq is " + string(rune('1'+i)) + ";"; code != exitFailure || !strings.Contains(errs, want) {
-			t.Errorf("%q: exit code %d, %q, want %q", words, code, errs, want)
+			t.Errorf("%q: exit code %d, %q, want %d, %q", words, code, errs, exitFailure, want)
 		}
 	}
 	if code, errs := run("batch", "-f", "-"); code != exitFailure || !strings.Contains(errs, "have a result: 0 committed and 1 failed") {
-		t.Errorf("batch: exit code %d, %q", code, errs)
+		t.Errorf("batch: exit code %d, want %d and the counts of results: %q", code, exitFailure, errs)
 	}
 	for _, words := range [][]string{
 		{"export"}, {"watch", "-after", "0"}, {"metrics"}, {"health"}, {"help"}, {"version"}, {"freshness"}, {"completion", "bash"},
@@ -256,7 +256,7 @@ func TestFullOutput(t *testing.T) {
 		{"bench", "-yes", "-clean", "-containers", "2", "-clients", "1", "-duration", "10ms"}, {"add", "a", "5", "7", "-dry-run"}, {"history", "a"}, {"history", "a", "-o", "csv"}, {"statement", "a", "-class", "7"}, {"read", "container", "a"}, {"read", "holds", "a"}, {"read", "hold", "1"},
 	} {
 		if code, errs := run(words...); code != exitFailure || !strings.Contains(errs, "no space left") {
-			t.Errorf("%q: exit code %d, %q", words, code, errs)
+			t.Errorf("%q: exit code %d, want %d and no space left: %q", words, code, exitFailure, errs)
 		}
 	}
 	// Changes to a log are reported anyway, because they can't be repeated.
@@ -267,7 +267,7 @@ func TestFullOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code, errs := run("log", "detach", "-dir", dir, "-accept-loss", "-o", format); code != exitFailure || !strings.Contains(errs, "is independent after commit 3") {
-			t.Errorf("log detach: exit code %d, %q", code, errs)
+			t.Errorf("log detach: exit code %d, want %d and a report of the detached copy: %q", code, exitFailure, errs)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 	for _, command := range []string{"metrics", "metrics -read", "export", "freshness", "freshness -min-seq 1 -wait 1s", "watch"} {
 		code, out, errs := runs(noEnv, append(strings.Fields(command), "-write-url", page.URL, "-read-url", page.URL)...)
 		if code != exitFailure || out != "" || strings.Count(errs, "is not from a ledger") != 1 {
-			t.Errorf("ledgerctl %s: exit code %d, %q %q", command, code, out, errs)
+			t.Errorf("ledgerctl %s: exit code %d, want %d, no output, and one error about another server: %q %q", command, code, exitFailure, out, errs)
 		}
 	}
 }

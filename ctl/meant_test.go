@@ -34,7 +34,7 @@ func TestMeant(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		if code := Main(strings.Fields(x.words), strings.NewReader(""), &out, &errs, noEnv); code != exitUsage {
-			t.Errorf("%s: exit code %d", x.words, code)
+			t.Errorf("%s: exit code %d, want %d", x.words, code, exitUsage)
 		}
 		if said := errs.String(); !strings.Contains(said, x.want) || x.want == "" && strings.Contains(said, "did you mean") {
 			t.Errorf("%s: %swant %q", x.words, said, x.want)

@@ -36,11 +36,11 @@ func TestCommitNamesAreAskedOnce(t *testing.T) {
 	var out, words bytes.Buffer
 	code := Main([]string{"read", "commits", "-read-url", server.URL}, strings.NewReader(""), &out, &words, func(string) (string, bool) { return "", false })
 	if code != 0 || strings.Count(out.String(), "from_container=n7 to_container=n8 class_id=EUR") != 3 || strings.Count(out.String(), "container_id=9") != 2 {
-		t.Fatalf("exit %d\n%s%s", code, &out, &words)
+		t.Fatalf("exit code %d, want 0, three transfers with names and two created containers\n%s%s", code, &out, &words)
 	}
 	for _, path := range []string{"/v1/read/container/7", "/v1/read/container/8", "/v1/read/class/1"} {
 		if asked[path] != 1 {
-			t.Errorf("%s was requested %d times", path, asked[path])
+			t.Errorf("%s was requested %d times, want once", path, asked[path])
 		}
 	}
 }

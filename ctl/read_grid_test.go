@@ -27,7 +27,7 @@ func TestGridFitsItsScreen(t *testing.T) {
 				step := g.fit()
 				if step == 0 {
 					if size[0] <= 16 && size[1] <= 16 && width >= 44 {
-						t.Error("it is not drawn")
+						t.Error("a grid of at most 16x16 cells is not drawn on 44 columns or more")
 					}
 					return // it is listed
 				}
@@ -37,7 +37,7 @@ func TestGridFitsItsScreen(t *testing.T) {
 				out.Flush()
 				for _, line := range strings.Split(shown.String(), "\n") {
 					if n := utf8.RuneCountInString(line); n > max(width, leastRoom+5) {
-						t.Errorf("a line has %d characters: %s", n, line)
+						t.Errorf("a line has %d characters, want at most %d: %s", n, max(width, leastRoom+5), line)
 					}
 				}
 				for i := range g.things {
@@ -72,7 +72,7 @@ func TestManyThingsAreListed(t *testing.T) {
 		code, out, words := runs(noEnv, "read", "grid", "1", "-read-url", daemon.URL)
 		daemon.Close()
 		if code != exitDone || strings.Count(out, "sword") != n || !strings.Contains(strings.Join(strings.Fields(out), "  "), strings.Join(strings.Fields(want), "  ")) {
-			t.Errorf("of %d things, exit code %d: %s\n%s", n, code, words, out)
+			t.Errorf("of %d things, exit code %d, want 0, %q and one row each: %s\n%s", n, code, want, words, out)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestRepairDamagedCheckpoint(t *testing.T) {
 		args := append(strings.Fields(step.args), "-dir", dir)
 		code := Main(args, strings.NewReader(""), &out, &words, func(string) (string, bool) { return "", false })
 		if code != step.code || !strings.Contains(words.String(), step.says) {
-			t.Fatalf("ledgerctl %s: exit code %d, want %d: %s", step.args, code, step.code, words.String())
+			t.Fatalf("ledgerctl %s: exit code %d, want %d and %q: %s", step.args, code, step.code, step.says, words.String())
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestRepairForeign(t *testing.T) {
 	put := func(t *testing.T, from, to, pattern string) {
 		files, err := filepath.Glob(filepath.Join(from, pattern))
 		if err != nil || len(files) == 0 {
-			t.Fatal(files, err)
+			t.Fatalf("no files match %s: %v", pattern, err)
 		}
 		for _, file := range files {
 			b, err := os.ReadFile(file)
@@ -105,7 +105,7 @@ func TestRepairForeign(t *testing.T) {
 			}
 			says(exitDamaged, c.verify, "wal", "verify")
 			if words := says(exitDamaged, c.repair, "wal", "repair"); strings.Contains(words, advice) || strings.Contains(words, "{") {
-				t.Errorf("wal repair: %s", words)
+				t.Errorf("wal repair must not recommend itself or print a Go value: %s", words)
 			}
 			if c.lost {
 				return

@@ -28,7 +28,7 @@ func TestTargetIsTheLog(t *testing.T) {
 	} {
 		var out, words bytes.Buffer
 		if code := Main(args, strings.NewReader(""), &out, &words, func(string) (string, bool) { return "", false }); code != exitUsage {
-			t.Errorf("ledgerctl %v: exit code %d: %s", args, code, words.String())
+			t.Errorf("ledgerctl %v: exit code %d, want %d: %s", args, code, exitUsage, words.String())
 		}
 		if after := filesIn(t, dir); !slices.Equal(before, after) {
 			t.Fatalf("ledgerctl %v: the files were %v, and are %v", args, before, after)

@@ -99,10 +99,10 @@ func TestSameLedgerWithoutScope(t *testing.T) {
 	for client, note := range map[string]string{"usual": "the token lacks the scope log", "admin": ""} {
 		code, out, words := as(client, "add", "shop", "1.50", "EUR", "-dry-run")
 		if code != exitDone || !strings.Contains(out, "quantity=150") || !strings.Contains(words, note) || note == "" && words != "" {
-			t.Errorf("%s: exit code %d\n%s%s", client, code, out, words)
+			t.Errorf("dry run of %s: exit code %d, want 0, a quantity of 150 and the note %q\n%s%s", client, code, note, out, words)
 		}
 		if code, out, words := as(client, "add", "shop", "1.50", "EUR"); code != exitDone || words != "" || !strings.Contains(out, "quantity=150") {
-			t.Errorf("%s: exit code %d\n%s%s", client, code, out, words)
+			t.Errorf("%s: exit code %d, want 0, a quantity of 150 and no note\n%s%s", client, code, out, words)
 		}
 	}
 }
@@ -121,10 +121,10 @@ func TestAbsentToOwner(t *testing.T) {
 	}
 	for container, want := range map[string]string{"mine": "ledgerctl history mine shows when it existed", "other": "Forbidden: There is no container"} {
 		if code, _, words := as("one", "read", "balances", container, "-at", "1"); code != exitRefused || !strings.Contains(words, want) {
-			t.Errorf("%s: exit code %d, %s", container, code, words)
+			t.Errorf("%s: exit code %d, want %d and %q: %s", container, code, exitRefused, want, words)
 		}
 	}
 	if code, out, words := as("one", "statement", "mine"); code != exitDone || words != "" || !strings.Contains(out, "AddFungible") {
-		t.Errorf("exit code %d\n%s%s", code, out, words)
+		t.Errorf("statement: exit code %d, want 0 and an AddFungible\n%s%s", code, out, words)
 	}
 }

@@ -71,7 +71,7 @@ func TestLogCommandsSeeEveryCommit(t *testing.T) {
 		code := Main(append(strings.Fields(c.args), "-dir", dir), nil, &stdout, &stderr, func(string) (string, bool) { return "", false })
 		lines := bytes.Count(stdout.Bytes(), []byte("\n"))
 		if code != exitDone || c.lines != 0 && lines != c.lines || !strings.Contains(stdout.String(), c.want) || stderr.Len() != 0 {
-			t.Errorf("%s: exit code %d, %d lines without %q; %s", c.args, code, lines, c.want, &stderr)
+			t.Errorf("%s: exit code %d, %d lines; want 0, %d lines (0: any) and %q; %s", c.args, code, lines, c.lines, c.want, &stderr)
 		}
 		if c.args == "wal stat -o json" && lines < 2 {
 			t.Errorf("%d segment: the test needs several", lines)
@@ -97,7 +97,7 @@ func TestVerifyNamesNewerRecords(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		code := Main(append(strings.Fields(words), "-dir", dir), nil, &stdout, &stderr, func(string) (string, bool) { return "", false })
 		if code != exitFailure || !strings.Contains(stderr.String(), "commit 1") || !strings.Contains(stderr.String(), "ledger: made by a newer version of this program; use that version") {
-			t.Errorf("%s: exit code %d, %s%s", words, code, &stdout, &stderr)
+			t.Errorf("%s: exit code %d, want %d, commit 1 and that a newer version made it: %s%s", words, code, exitFailure, &stdout, &stderr)
 		}
 	}
 }
@@ -141,12 +141,12 @@ func TestVerifyComparesWithReplay(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			code := Main([]string{"wal", "verify", "-dir", dir}, nil, &stdout, &stderr, func(string) (string, bool) { return "", false })
 			if code != exitDamaged || !bytes.Contains(stderr.Bytes(), []byte("("+c.rule+")")) || stdout.Len() != 0 {
-				t.Errorf("exit code %d, %s%s", code, &stdout, &stderr)
+				t.Errorf("exit code %d, want %d and the rule %s: %s%s", code, exitDamaged, c.rule, &stdout, &stderr)
 			}
 			err = (&logFlags{dir: dir}).verify(&call{words: &stderr})
 			var damaged *wal.CorruptError
 			if !errors.As(err, &damaged) || damaged.Seq != c.good || damaged.Offset != 4096 || !strings.HasSuffix(damaged.File, ".seg") {
-				t.Errorf("%#v", err)
+				t.Errorf("got %#v, want damage in a segment at offset 4096 after commit %d", err, c.good)
 			}
 		})
 	}

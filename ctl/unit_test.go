@@ -62,11 +62,11 @@ func TestSplit(t *testing.T) {
 	} {
 		flags, words, help := split(strings.Fields(c.args), takes)
 		if strings.Join(flags, " ") != c.flags || strings.Join(words, " ") != c.words || help {
-			t.Errorf("split(%s) = %q %q %v", c.args, flags, words, help)
+			t.Errorf("split(%s) = %q %q %v, want %q %q false", c.args, flags, words, help, c.flags, c.words)
 		}
 	}
 	if flags, words, help := split([]string{"a", "-h", "-key", "-h"}, takes); !help || len(flags) != 2 || len(words) != 1 {
-		t.Errorf("-h: %q %q %v", flags, words, help)
+		t.Errorf("split(a -h -key -h) = %q %q %v, want two flags, one word, true", flags, words, help)
 	}
 }
 
@@ -116,18 +116,18 @@ func exampleWords(example string) []string {
 func TestHelpAndVersionUnasked(t *testing.T) {
 	code, out, words := runs(noEnv)
 	if code != exitUsage || out != "" || !strings.Contains(words, "usage: ledgerctl COMMAND") || !strings.Contains(words, "  batch ") {
-		t.Errorf("no arguments: exit code %d, %q %q", code, out, words)
+		t.Errorf("no arguments: exit code %d, want %d and the overview on standard error: %q %q", code, exitUsage, out, words)
 	}
 	_, version, _ := runs(noEnv, "version")
 	for _, ask := range []string{"-v", "-version", "--version"} {
 		if code, out, words := runs(noEnv, ask); code != exitDone || out != version || !strings.Contains(out, "platform ") {
-			t.Errorf("%s: exit code %d, %q %q", ask, code, out, words)
+			t.Errorf("%s: exit code %d, want 0 and the same output as that of the command: %q %q", ask, code, out, words)
 		}
 	}
 	_, help, _ := runs(noEnv, "help")
 	for _, ask := range []string{"-h", "-help", "--help"} {
 		if code, out, words := runs(noEnv, ask); code != exitDone || out != help || !strings.Contains(out, "usage: ledgerctl COMMAND") {
-			t.Errorf("%s: exit code %d, %q %q", ask, code, out, words)
+			t.Errorf("%s: exit code %d, want 0 and the same output as that of the command: %q %q", ask, code, out, words)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestNoLogThere(t *testing.T) {
 		} {
 			code, out, errs := runs(noEnv, append(strings.Fields(command), "-dir", path(name))...)
 			if code != exitFailure || out != "" || !strings.Contains(errs, "there is no log in "+path(name)+why) {
-				t.Errorf("ledgerctl %s, DIR %s: exit code %d, %q %q", command, name, code, out, errs)
+				t.Errorf("ledgerctl %s, DIR %s: exit code %d, want %d and that there is no log%s: %q %q", command, name, code, exitFailure, why, out, errs)
 			}
 			if after := filesIn(t, root); !slices.Equal(before, after) {
 				t.Fatalf("ledgerctl %s, DIR %s: the files were %v, and are %v", command, name, before, after)
