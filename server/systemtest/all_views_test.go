@@ -71,7 +71,7 @@ func (p *pageTest) visit(t *testing.T, visits []pageVisit) {
 			b.t, l.t = t, t
 			v.run(t)
 			if faults := b.seen(); faults != nil {
-				t.Errorf("the console shows %q", faults)
+				t.Errorf("the console shows %q, want nothing", faults)
 			}
 		})
 		b.t, l.t = t, t
@@ -86,7 +86,7 @@ func same(t *testing.T, what string, shown, meant any) {
 	}
 }
 
-// rows returns the text of the cells of the first table.
+// rows returns the text of the cells of the tables in an element.
 func (p *pageTest) rows(within string) (rows [][]string) {
 	p.t.Helper()
 	p.eval(fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll('table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))`, within), &rows)
@@ -135,6 +135,6 @@ func (p *pageTest) basics() {
 		for (const e of all('*')) if (e.hasAttribute('style')) wrong.push('inline style');
 		return wrong; })()`, &wrong)
 	if len(wrong) != 0 {
-		p.t.Errorf("%s: %q", p.text("location.hash"), wrong)
+		p.t.Errorf("%s lacks what every view needs: %q", p.text("location.hash"), wrong)
 	}
 }

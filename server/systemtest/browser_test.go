@@ -97,7 +97,7 @@ func (b *browser) eval(expression string, into any) {
 	}
 	b.must("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}, &r)
 	if r.ExceptionDetails != nil {
-		b.t.Fatalf("%s\n%s", expression, r.ExceptionDetails)
+		b.t.Fatalf("%s threw an exception:\n%s", expression, r.ExceptionDetails)
 	}
 	if into != nil {
 		if err := json.Unmarshal(r.Result.Value, into); err != nil {

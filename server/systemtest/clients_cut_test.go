@@ -193,7 +193,7 @@ func TestClientsCutAnswers(t *testing.T) {
 		defer late.Stop()
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%v\n%s%s", err, out, words.String())
+			t.Fatalf("the driver failed: %v\n%s%s", err, out, words.String())
 		}
 		told := strings.Split(string(out), "\n")
 		for _, x := range cutCases {
@@ -235,7 +235,7 @@ func (l *cutLedger) measure(t *testing.T, url, token string) int {
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	if a, err := read(http.DefaultClient.Do(req)); err != nil || a.body == "" {
-		t.Fatalf("%+v %v", a, err)
+		t.Fatalf("the whole response to %s has no body: %+v %v", token, a, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -170,12 +170,12 @@ func TestClientsOutcomes(t *testing.T) {
 			}
 		}
 		if !slices.Equal(told, want) {
-			t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
+			t.Errorf("the client reports other outcomes (-want +got)\n%s", cmp.Diff(want, told))
 		}
 		for _, x := range outcomeCases {
 			for _, kind := range []string{"commit", "preflight", "read"} {
 				if n := l.asked[kind+" "+x.name]; n != x.tries && x.tries > 0 || n == 0 {
-					t.Errorf("%s %s was sent %d times, want %d", kind, x.name, n, x.tries)
+					t.Errorf("%s %s was sent %d times, want %d (0: at least once)", kind, x.name, n, x.tries)
 				}
 			}
 		}
@@ -191,7 +191,7 @@ func outcomes(t *testing.T, run func(string, ...string) *exec.Cmd, args []string
 	late := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s%s", err, out.String(), words.String())
+		t.Fatalf("the driver failed: %v\n%s%s", err, out.String(), words.String())
 	}
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
@@ -212,6 +212,6 @@ func TestClientsCodes(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("(-want +got)\n%s", cmp.Diff(want, got))
+		t.Errorf("ledger.py has other codes than the ledger (-want +got)\n%s", cmp.Diff(want, got))
 	}
 }

@@ -175,10 +175,10 @@ func TestClientsStreams(t *testing.T) {
 		late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 		defer late.Stop()
 		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v\n%s%s", err, out.String(), words.String())
+			t.Fatalf("the driver failed: %v\n%s%s", err, out.String(), words.String())
 		}
 		if told := strings.Split(strings.TrimSpace(out.String()), "\n"); !slices.Equal(told, want) {
-			t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
+			t.Errorf("the client reports other outcomes (-want +got)\n%s", cmp.Diff(want, told))
 		}
 		for _, x := range streamCases {
 			if n := l.asked[x.name]; x.asked > 0 && n != x.asked && !(language == "go" && notGo[x.name]) {

@@ -252,11 +252,11 @@ func TestClients(t *testing.T) {
 		late := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() })
 		defer late.Stop()
 		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v\n%s", err, words.String())
+			t.Fatalf("the driver failed: %v\n%s", err, words.String())
 		}
 		t.Logf("%d and %d connections were cut", badWrite.cut.Load(), badRead.cut.Load())
 		if badWrite.cut.Load() < 5 || badRead.cut.Load() < 5 {
-			t.Fatalf("only %d and %d connections were cut", badWrite.cut.Load(), badRead.cut.Load())
+			t.Fatalf("only %d and %d connections were cut, want at least 5 of each", badWrite.cut.Load(), badRead.cut.Load())
 		}
 		checkDriven(t, out.String(), read.url, n)
 	})
@@ -277,19 +277,19 @@ func checkDriven(t *testing.T, told, read string, n int) {
 			}
 		case "refused":
 			if refused[word[1]] = true; word[2] != "InsufficientBalance" || word[3] != "1000000000" || seqs[word[1]] != nil {
-				t.Errorf("%q, but the ledger has it as %v", line, seqs[word[1]])
+				t.Errorf("%q, and the ledger has it as %v; want InsufficientBalance of 1000000000, and no commit", line, seqs[word[1]])
 			}
 		case "typed":
 			if line != "typed ContainerNotFound 0" {
-				t.Error(line)
+				t.Errorf("%q, want ContainerNotFound 0", line)
 			}
 		case "exact":
 			if line != "exact 9223372036854775807" {
-				t.Error(line)
+				t.Errorf("%q, want 9223372036854775807", line)
 			}
 		case "stack":
 			if stacks++; word[1] != "0" && line != "stack 9223372036854775807 9223372036844775807" {
-				t.Error(line)
+				t.Errorf("%q, want key 0, or key 9223372036854775807 with 9223372036844775807", line)
 			}
 		case "saw":
 			seq, _ := strconv.Atoi(word[1])
@@ -302,7 +302,7 @@ func checkDriven(t *testing.T, told, read string, n int) {
 		}
 	}
 	if len(acked)+len(refused) != 5*n || len(refused) != 5*n/20 || saw != last || stacks != 2 {
-		t.Errorf("%d acknowledged, %d rejected, %d commits of %d and %d stacks seen", len(acked), len(refused), saw, last, stacks)
+		t.Errorf("%d acknowledged, %d rejected, %d commits of %d and %d stacks seen; want %d in all, %d rejected, all commits and 2 stacks", len(acked), len(refused), saw, last, stacks, 5*n, 5*n/20)
 	}
 	for key := range seqs {
 		if !acked[key] && key != "setup" && key != "exact" && !strings.HasPrefix(key, "open-") {

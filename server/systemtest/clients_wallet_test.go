@@ -37,7 +37,7 @@ func TestWalletServices(t *testing.T) {
 		late.Stop()
 		_, url, ok := strings.Cut(strings.TrimSpace(line), " on ")
 		if err != nil || !ok {
-			t.Fatalf("it printed %q\n%s", line, words)
+			t.Fatalf("the wallet service printed %q, want its URL\n%s", line, words)
 		}
 		for _, x := range walletExchanges {
 			if got := askWallet(t, url, x.ask); got != x.want {
@@ -49,7 +49,7 @@ func TestWalletServices(t *testing.T) {
 		go func() { again <- askWallet(t, url, walletExchanges[4].ask) }()
 		startProcessAt(t, strings.TrimPrefix(write.url, "http://"), "ledger-write", "-dir", dir)
 		if got := <-again; got != walletExchanges[4].want {
-			t.Errorf("after a restart: %s", got)
+			t.Errorf("after a restart of the write daemon: %s, want %s", got, walletExchanges[4].want)
 		}
 	})
 }

@@ -125,7 +125,7 @@ func commits(t *testing.T, url string, batches int) int64 {
 	for i := range batches {
 		a, err := post(http.DefaultClient, url+"/v1/commit/batch", batchOf(10+i%20, 20+i*37%300))
 		if err != nil || a.status != 200 {
-			t.Fatalf("%+v, %v", a, err)
+			t.Fatalf("a batch got %+v, %v; want 200", a, err)
 		}
 	}
 	return logEnd(t, url)
@@ -255,7 +255,7 @@ func TestMirrors(t *testing.T) {
 	local.stop(t) // which writes a checkpoint
 	a, err := get(http.DefaultClient, w.url+"/v1/health")
 	if err != nil || !strings.Contains(a.body, `"mirrors":[{"name":"b","seq":`) {
-		t.Errorf("the source's health is %s", a.body)
+		t.Errorf("the source's health does not list the mirror b: %s", a.body)
 	}
 	a, err = get(http.DefaultClient, w.url+"/v1/metrics")
 	if err != nil || !strings.Contains(a.body, `asset_ledger_write_mirror_seq{name="b"} `) {
@@ -273,7 +273,7 @@ func TestMirrors(t *testing.T) {
 	}
 	for _, name := range []string{"b", "c"} {
 		if first := sameFiles(t, dir("a"), dir(name)); first != firstSegment {
-			t.Errorf("%s begins with %s", name, first)
+			t.Errorf("%s begins with %s, want %s", name, first, firstSegment)
 		}
 	}
 	if first := sameFiles(t, dir("a"), dir("d")); first == firstSegment {
@@ -281,10 +281,10 @@ func TestMirrors(t *testing.T) {
 	}
 	code, _, words := runProgram(t, "ledger-write", "-dir", dir("b"), "-listen", "127.0.0.1:0")
 	if code == 0 || !strings.Contains(words, "is filled from "+wire.url()) {
-		t.Errorf("a write daemon on a copy: exit code %d, %s", code, words)
+		t.Errorf("a write daemon on a copy: exit code %d, want a failure that names the source: %s", code, words)
 	}
 	if code, out, words := runProgram(t, "ledgerctl", "log", "detach", "-dir", dir("b"), "-accept-loss"); code != 0 {
-		t.Fatalf("ledgerctl log detach: %d %s%s", code, out, words)
+		t.Fatalf("ledgerctl log detach: exit code %d\n%s%s", code, out, words)
 	}
 	alone := startProcess(t, "ledger-write", "-dir", dir("b"))
 	if commits(t, alone.url, 1) <= end {
@@ -304,7 +304,7 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 	prepared(t, w.url)
 	commits(t, w.url, 2)
 	if code, out, words := runProgram(t, "ledgerctl", "backup", dir("a"), dir("old")); code != 0 {
-		t.Fatalf("%d %s%s", code, out, words)
+		t.Fatalf("ledgerctl backup: exit code %d\n%s%s", code, out, words)
 	}
 	wire := newBadWire(t, w.url)
 	r := startProcess(t, "ledger-read", "-dir", dir("b"), "-from", wire.url(), "-max-silence", "1m")
@@ -326,15 +326,15 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 	}
 	awaits(t, "health is 503", func() bool { return health().status == 503 })
 	if a, err := get(http.DefaultClient, r.url+"/v1/readyz"); err != nil || !strings.Contains(a.body, "has a different history") {
-		t.Errorf("%s %v", a.body, err)
+		t.Errorf("readyz must report a different history: %s %v", a.body, err)
 	}
 	if after := arrives(t, r.url, end); after != before {
-		t.Errorf("%s became %s", before, after)
+		t.Errorf("the balances were %s, and are %s", before, after)
 	}
 	r.stop(t)
 	old.stop(t)
 	if words := r.words.String(); !strings.Contains(words, "restored from an older backup") || !strings.Contains(words, "there differs from the one here") {
-		t.Errorf("it logged %s", words)
+		t.Errorf("the mirror must log that its source was restored, and where it differs: %s", words)
 	}
 	sameFiles(t, dir("a"), dir("b"))
 }
@@ -349,14 +349,14 @@ func TestMirrorAsksForTheScope(t *testing.T) {
 		to := filepath.Join(base, name)
 		args := append([]string{"token", "new", name, "-auth-file", auth, "-to", to}, more...)
 		if code, out, words := runProgram(t, "ledgerctl", args...); code != 0 {
-			t.Fatalf("%d %s%s", code, out, words)
+			t.Fatalf("ledgerctl token new: exit code %d\n%s%s", code, out, words)
 		}
 		return to
 	}
 	admin, mirrors, readers, some := token("admin", "-scopes", "admin"), token("mirrors", "-scopes", "log"), token("readers", "-scopes", "read"), token("some", "-scopes", "log,read", "-owners", "7")
 	w := startProcess(t, "ledger-write", "-dir", filepath.Join(base, "a"), "-auth-file", auth)
 	if code, out, words := runProgram(t, "ledgerctl", "register", "class", "1", "Gold", "-write-url", w.url, "-token-file", admin); code != 0 {
-		t.Fatalf("%d %s%s", code, out, words)
+		t.Fatalf("ledgerctl register: exit code %d\n%s%s", code, out, words)
 	}
 	for file, want := range map[string]int{mirrors: 425, admin: 425, readers: 403, some: 403} {
 		text, err := os.ReadFile(file)
@@ -375,6 +375,6 @@ func TestMirrorAsksForTheScope(t *testing.T) {
 	awaitSeq(t, r.url, 1)
 	a, err := get(http.DefaultClient, r.url+"/v1/read/class/1")
 	if err != nil || a.status != 200 {
-		t.Errorf("%+v %v", a, err)
+		t.Errorf("the class on the mirror: %+v %v, want 200", a, err)
 	}
 }

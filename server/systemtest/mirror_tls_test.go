@@ -19,8 +19,8 @@ import (
 	"assetledger/server/writer"
 )
 
-// A secured is a write daemon with a private CA, whose log requires a token or
-// a client certificate.
+// A secured has the private CA and the auth file of write daemons, whose log
+// requires a token or a client certificate.
 type secured struct {
 	ca      *authority
 	serving pair
@@ -53,7 +53,7 @@ func (s *secured) client() *http.Client {
 func (s *secured) commit(t *testing.T, url string, n int) {
 	t.Helper()
 	if status, body := ask(t, s.client(), "POST", url+"/v1/commit", "a", fmt.Sprintf(oneContainer, n)); status != 200 {
-		t.Fatalf("%d %s", status, body)
+		t.Fatalf("the commit got %d %s, want 200", status, body)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestFillOverTLS(t *testing.T) {
 	commits(t, w.url, 5)
 	w.stop(t)
 	if code, out, words := runProgram(t, "ledgerctl", "log", "push", "-dir", dir, "-to", etcd); code != 0 {
-		t.Fatalf("%d %s%s", code, out, words)
+		t.Fatalf("ledgerctl log push: exit code %d\n%s%s", code, out, words)
 	}
 	host := func(dir string, more ...string) *process {
 		at := etcdtest.FreeAddress(t)
@@ -155,6 +155,6 @@ func TestFillOverTLS(t *testing.T) {
 	b.stop(t)
 	a.stop(t)
 	if first := sameFiles(t, dir, dir+"2"); first != firstSegment {
-		t.Errorf("the copy begins with %s", first)
+		t.Errorf("the copy begins with %s, want %s", first, firstSegment)
 	}
 }

@@ -39,14 +39,14 @@ func describedBy(t *testing.T) map[string]*validator {
 		}
 		text := readAll(t, answer)
 		if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/json" {
-			t.Fatalf("%s: %d %v", side, answer.StatusCode, answer.Header)
+			t.Fatalf("%s: status %d with header %v, want 200 and JSON", side, answer.StatusCode, answer.Header)
 		}
 		documents[side] = &validator{parseJSON(t, text).(object)}
 		req, _ := http.NewRequest(http.MethodGet, url+"/v1/openapi.json", nil)
 		req.Header.Set("If-None-Match", answer.Header.Get("ETag"))
 		again, err := http.DefaultClient.Do(req)
 		if err != nil || again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: requested again with its ETag: %v %v", side, again, err)
+			t.Errorf("%s: requested again with its ETag: %v %v, want 304", side, again, err)
 		}
 		readAll(t, again)
 	}
@@ -121,13 +121,13 @@ func checkReferences(t *testing.T, v *validator) {
 		for method, op := range item.(object) {
 			id := op.(object)["operationId"]
 			if ids[id] || id == "" || op.(object)["summary"] == "" || op.(object)["responses"].(object)["200"] == nil {
-				t.Errorf("%s %s: operationId %v", method, path, id)
+				t.Errorf("%s %s with the operationId %v lacks a unique one, a summary or a 200 response", method, path, id)
 			}
 			ids[id] = true
 		}
 	}
 	if v.document["openapi"] != "3.1.0" || len(meant) < 20 {
-		t.Errorf("version %v, %d references", v.document["openapi"], len(meant))
+		t.Errorf("version %v, %d references; want 3.1.0, and at least 20", v.document["openapi"], len(meant))
 	}
 }
 
@@ -159,7 +159,7 @@ func checkCodes(t *testing.T, v *validator) {
 		}
 	}
 	if all := components["responses"].(object); len(responses) != len(all) || len(all) < 8 {
-		t.Errorf("%d responses, of which %d have a code", len(all), len(responses))
+		t.Errorf("%d responses, of which %d have a code; want at least 8, and a code for each", len(all), len(responses))
 	}
 	for code := range listed {
 		t.Errorf("the code %s is listed, but not declared", code)
@@ -169,7 +169,7 @@ func checkCodes(t *testing.T, v *validator) {
 func checkOperations(t *testing.T, v *validator) {
 	schemas := v.document["components"].(object)["schemas"].(object)
 	if n := len(schemas["Operation"].(object)["oneOf"].([]any)); n != len(ledger.OpKinds()) {
-		t.Errorf("%d operations", n)
+		t.Errorf("%d operations are described, want %d", n, len(ledger.OpKinds()))
 	}
 	for _, kind := range ledger.OpKinds() {
 		args := schemas[kind.String()].(object)["properties"].(object)["args"].(object)
@@ -241,7 +241,7 @@ func checkPairs(t *testing.T, documents map[string]*validator) {
 		t.Fatal(err)
 	}
 	if answers < 300 || requests < 100 {
-		t.Errorf("only %d responses and %d requests were checked", answers, requests)
+		t.Errorf("only %d responses and %d requests were checked, want at least 300 and 100", answers, requests)
 	}
 	for side, v := range documents {
 		for path, item := range v.document["paths"].(object) {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// commands runs the command lines that each view shows for its content, in a
-// shell.
+// commands splits the command lines that each view shows for its content with a
+// shell. It compares what each ledgerctl prints with the response at the URL of its
+// curl.
 func (p *pageTest) commands(t *testing.T) {
 	views := []string{"#/container/2001/history?instance=1&to=180", "#/container/3001?at=120", "#/container/tills%2F9", "#/containers?kind=Grid", "#/class/4/holders?key=7", "#/class/5/instances?container=2001", "#/commits?to=150"}
 	for _, v := range pageViews {
@@ -21,7 +22,7 @@ func (p *pageTest) commands(t *testing.T) {
 	for _, hash := range views {
 		p.goTo(hash)
 		var lines []string
-		p.eval(`[...document.querySelectorAll('.command code')].map((c) => c.textContent).filter((line) => !line.endsWith('/v1/status'))`, &lines) // it has no line for ledgerctl
+		p.eval(`[...document.querySelectorAll('.command code')].map((c) => c.textContent).filter((line) => !line.endsWith('/v1/status'))`, &lines) // there is no line for ledgerctl beside that of the status
 		for i, line := range lines {
 			words, err := exec.Command("sh", "-c", `printf '%s\n' `+line).Output()
 			if err != nil {
@@ -30,7 +31,7 @@ func (p *pageTest) commands(t *testing.T) {
 			args := strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
 			if i%2 == 0 {
 				if args[0] != "curl" {
-					t.Errorf("%s: %s", hash, line)
+					t.Errorf("%s: %s does not begin with curl", hash, line)
 				}
 				continue
 			}
@@ -39,7 +40,7 @@ func (p *pageTest) commands(t *testing.T) {
 			}
 			code, out, _ := runProgram(t, args[0], append(args[1:], "-o", "json")...)
 			if code != 0 {
-				t.Errorf("%s: %s exits with code %d", hash, line, code)
+				t.Errorf("%s: %s exits with code %d, want 0", hash, line, code)
 			}
 			curl := strings.Trim(lines[i-1][strings.LastIndexByte(lines[i-1], ' ')+1:], "'")
 			answer, err := http.Get(curl)
@@ -55,7 +56,7 @@ func (p *pageTest) commands(t *testing.T) {
 		}
 	}
 	if total < 20 {
-		t.Errorf("only %d pairs of commands", total)
+		t.Errorf("only %d pairs of commands were compared, want at least 20", total)
 	}
 	p.goTo("#/class/4")
 	p.eval(`void (document.querySelector('.commands').open = true)`, nil)

@@ -13,7 +13,7 @@ func (p *pageTest) emptyLedger(t *testing.T) {
 	} {
 		p.goTo(hash)
 		if shown := p.text(`document.querySelector('.empty .title').textContent`); shown != words {
-			t.Errorf("%s says %q", hash, shown)
+			t.Errorf("%s shows %q, want %q", hash, shown, words)
 		}
 		p.basics()
 	}
@@ -145,6 +145,6 @@ func (p *pageTest) drawnToScale(t *testing.T, width int) {
 		}));
 	})()`, width), &worst)
 	if worst > 0.15 {
-		t.Errorf("a placement is drawn %.2f cells off", worst)
+		t.Errorf("a placement is drawn %.2f cells off, want at most 0.15", worst)
 	}
 }

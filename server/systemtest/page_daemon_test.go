@@ -45,10 +45,10 @@ func (p *pageTest) daemon(t *testing.T) {
 		same(t, name, shown[name], value)
 	}
 	if seen := shown["asset_ledger_read_visibility_seconds"]; !regexp.MustCompile(`^99 % below [\d.]+ ms$`).MatchString(seen) {
-		t.Errorf("visibility is shown as %q", seen)
+		t.Errorf("visibility is shown as %q, want 99 %% below a number of ms", seen)
 	}
 	if shown["process_resident_memory_bytes"] < "1" || strings.Contains(shown["process_resident_memory_bytes"], "e") {
-		t.Errorf("memory is shown as %q", shown["process_resident_memory_bytes"])
+		t.Errorf("memory is shown as %q, want a number without an exponent", shown["process_resident_memory_bytes"])
 	}
 	p.basics()
 }
@@ -94,7 +94,7 @@ func TestPageWords(t *testing.T) {
 	alerts := text(t, "../page/assets/status.js")
 	found := regexp.MustCompile(`(?s)\n  \['(Ledger\w+)',[^\n]*\n    ([^\n]*)\],`).FindAllStringSubmatch(alerts, -1)
 	if len(found) < 8 {
-		t.Errorf("only %d alerts", len(found))
+		t.Errorf("only %d alerts were found in status.js, want at least 8", len(found))
 	}
 	for _, f := range found {
 		if w, meant := words(f[2]), rows[f[1]]; len(meant) != 2 || len(w) != 2 || meant[0] != w[0] || meant[1] != w[1] {
@@ -147,7 +147,7 @@ func TestPageOfDaemonsInTrouble(t *testing.T) {
 	write()
 	b.until(`document.querySelector('#value-write').parentNode.textContent.includes('A process on this machine has the log open')`)
 	if faults := b.seen(); faults != nil {
-		t.Errorf("the console says %q", faults)
+		t.Errorf("the console shows %q, want nothing", faults)
 	}
 }
 
@@ -263,6 +263,6 @@ func TestPageRefused(t *testing.T) {
 	b.until(fmt.Sprintf(`document.querySelector('.lead')?.textContent.includes('as it was then, read-only.') && document.querySelector('#pill').textContent === 'as of commit %d'`, made-1))
 	same(t, "its commits", b.text(`document.querySelector('#value-applied').parentNode.textContent`), fmt.Sprintf("Commits%dup to then", made-1))
 	if faults := b.seen(); faults != nil {
-		t.Errorf("the console says %q", faults)
+		t.Errorf("the console shows %q, want nothing", faults)
 	}
 }

@@ -74,16 +74,16 @@ func TestPageFiles(t *testing.T) {
 		h := answer.Header
 		if answer.StatusCode != http.StatusOK || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") == "" ||
 			!strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self'") {
-			t.Errorf("%s: %d %v", path, answer.StatusCode, h)
+			t.Errorf("%s: status %d and header %v, want 200 and the policies", path, answer.StatusCode, h)
 		}
 		if immutable := strings.Contains(h.Get("Cache-Control"), "immutable"); immutable != (path != "/") {
-			t.Errorf("%s: Cache-Control %s", path, h.Get("Cache-Control"))
+			t.Errorf("%s: Cache-Control is %q, want immutable for all files but the index", path, h.Get("Cache-Control"))
 		}
 		if path != "/" {
 			total += len(body)
 		}
 		if again, rest := get(path, "If-None-Match", h.Get("ETag")); again.StatusCode != http.StatusNotModified || rest != "" {
-			t.Errorf("%s again: %d", path, again.StatusCode)
+			t.Errorf("%s again with its ETag: %d %q, want 304 and no body", path, again.StatusCode, rest)
 		}
 		for _, outside := range []string{"http://", "https://", "//cdn"} {
 			if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), "// ", ""), outside) {
@@ -92,16 +92,16 @@ func TestPageFiles(t *testing.T) {
 		}
 	}
 	if index.Header.Get("Content-Type") != "text/html; charset=utf-8" || total > 150<<10 {
-		t.Errorf("the page is %s of %d bytes", index.Header.Get("Content-Type"), total)
+		t.Errorf("the page is %s of %d bytes, want HTML of at most 150 KiB", index.Header.Get("Content-Type"), total)
 	}
 	for _, path := range []string{"/page/" + version + "/nothing.js", "/page/0/app.js", "/index.html", "/page/" + version + "/"} {
 		if answer, body := get(path, "", ""); answer.StatusCode != http.StatusNotFound || !strings.Contains(body, `"NotFound"`) {
-			t.Errorf("%s: %d %s", path, answer.StatusCode, body)
+			t.Errorf("%s: %d %s, want 404 NotFound", path, answer.StatusCode, body)
 		}
 	}
 	plain := startReader(t, t.TempDir())
 	if answer, err := http.Get(plain.url + "/"); err != nil || answer.StatusCode != http.StatusNotFound {
-		t.Errorf("a daemon without the page answers %v, %v", answer, err)
+		t.Errorf("a daemon without the page responds with %v, %v, want 404", answer, err)
 	} else {
 		answer.Body.Close()
 	}

@@ -130,7 +130,7 @@ func (p *pageTest) refusals(t *testing.T) {
 		p.goTo(hash)
 		shown := p.text(`document.querySelector('.problem').textContent`)
 		if !strings.Contains(shown, words[0]) || !strings.Contains(shown, words[1]) {
-			t.Errorf("%s shows %q", hash, shown)
+			t.Errorf("%s shows %q, want %q", hash, shown, words)
 		}
 		if !strings.HasSuffix(hash, "nonsense") && words[0] != "" {
 			p.basics()

@@ -41,7 +41,7 @@ func (p *pageTest) holders(t *testing.T) {
 	same(t, "the wrong kind", p.text(`document.querySelector('.problem code').textContent`), "WrongClassKind")
 }
 
-// filters filters the commits that were loaded.
+// filters filters the list of commits in each way.
 func (p *pageTest) filters(t *testing.T) {
 	about := func(op object, names ...string) (values []string) {
 		args := op["args"].(object)
@@ -90,7 +90,7 @@ func (p *pageTest) filters(t *testing.T) {
 	same(t, "commits since", len(p.rows("#main")), len(later))
 	p.goTo("#/commits?until=2020-01-01T00:00:00Z")
 	same(t, "commits before all", p.text(`document.querySelector('.empty .title').textContent`), "No commit here matches.")
-	// By the client that committed, and by the idempotency key.
+	// The last column shows the idempotency key.
 	p.goTo("#/commits?to=60")
 	row := p.rows("#main")[0]
 	same(t, "the key", row[len(row)-1], str(p.ledger.data("/v1/read/commit/60")["metadata"].(object)["idempotency_key"]))
@@ -163,8 +163,8 @@ func (p *pageTest) times(t *testing.T) {
 	if title := p.text(`document.querySelector('time').title`); !strings.HasSuffix(title, "("+at+")") {
 		t.Errorf("pointing at the time shows %q instead of %s", title, at)
 	}
-	// They advance by themselves, and times long ago are shown as dates. Each check
-	// sets the time again, because the view may be refreshed in between.
+	// Relative times advance by themselves, and times long ago are shown as dates. Each
+	// check sets the time again, because the view may be refreshed in between.
 	p.until(`(document.querySelector('time').dateTime = new Date(Date.now() - 7_300_000).toISOString()) && /^2 h/.test(document.querySelector('time').textContent)`)
 	p.until(`(document.querySelector('time').dateTime = '2020-02-03T04:05:06Z') && document.querySelector('time').textContent.startsWith('3 Feb 2020')`)
 }

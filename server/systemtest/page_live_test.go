@@ -112,7 +112,7 @@ func (p *pageTest) flood(t *testing.T) {
 	p.eval(`performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/read/freshness')).length`, &asked)
 	p.eval(`(performance.now() - window.floodBegan) / 1000 + 2`, &most)
 	if asked > most {
-		t.Errorf("requested the freshness %v times; once a second is %.1f", asked, most)
+		t.Errorf("the page requested the freshness %v times, want at most %.1f, about once a second", asked, most)
 	}
 }
 

@@ -61,8 +61,8 @@ var pageViews = []struct{ name, hash string }{
 	{"holders", "#/class/4/holders"}, {"instances", "#/class/5/instances"}, {"filtered", "#/commits?op=transfer&container=1001"}, {"daemon", "#/daemon"},
 }
 
-// pictures writes screenshots if requested, and checks contrast and overflow in
-// both color schemes and three widths.
+// pictures writes screenshots if requested. It checks contrast in both color
+// schemes, and overflow in narrow windows.
 func (p *pageTest) pictures(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		p.scheme(scheme)
@@ -202,14 +202,14 @@ func (p *pageTest) longNames(t *testing.T) {
 	var side float64
 	p.eval(`document.querySelector('.placement rect').getBoundingClientRect().width`, &side)
 	if side < 2 {
-		t.Errorf("one cell of a large grid is %.1f pixels wide", side)
+		t.Errorf("one cell of a large grid is %.1f pixels wide, want at least 2", side)
 	}
 	// In a grid of many columns, the numbers of its axes must stay readable.
 	p.goTo("#/container/79")
 	var height float64
 	p.eval(`document.querySelector('.axis').getBoundingClientRect().height`, &height)
 	if height < 8 {
-		t.Errorf("the axes of a large grid are %.1f pixels high", height)
+		t.Errorf("the axes of a large grid are %.1f pixels high, want at least 8", height)
 	}
 }
 

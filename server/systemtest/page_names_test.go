@@ -34,7 +34,7 @@ func (p *pageTest) namesAndHolds(t *testing.T) {
 		p.fill(`document.activeElement`, by.typed)
 		p.until(`document.querySelector('#find-what').getAttribute('aria-expanded') === 'true'`)
 		if first := p.text(`document.querySelector('#found li').textContent`); !strings.HasPrefix(first, by.first) {
-			t.Errorf("%q finds %q first", by.typed, first)
+			t.Errorf("%q finds %q first, want %q", by.typed, first, by.first)
 		}
 		p.basics()
 		p.key("Enter")
@@ -59,6 +59,6 @@ func (p *pageTest) namesAndHolds(t *testing.T) {
 	same(t, "its balances", p.rows("section[aria-labelledby=balances]"), [][]string{{"Euro EUR/c", "0", "123.45", "3.00", "12345"}})
 	holds := p.rows("section[aria-labelledby=holds]")
 	if len(holds) != 2 || holds[0][0] != "71" || holds[0][3] != "2.50" || holds[0][5] == "never" || holds[1][0] != "7720" || holds[1][5] != "never" {
-		t.Errorf("its holds: %q", holds)
+		t.Errorf("its holds are %q, want 71 of 2.50 that expires, and 7720 that never does", holds)
 	}
 }

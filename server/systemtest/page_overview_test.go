@@ -51,13 +51,12 @@ func (p *pageTest) overview(t *testing.T) {
 	}
 	same(t, "latest commits", latest, []string{"200", "199", "198", "197", "196", "195", "194", "193"})
 	same(t, "the header", p.text(`document.querySelector('#seq').textContent`), "200")
-	// The description of the ledger, and the last hour, from before the page was
-	// opened.
 	if lead := p.text(`document.querySelector('.lead').textContent`); !strings.HasPrefix(lead, "The ledger at "+strings.TrimPrefix(p.ledger.reader.url, "http://")+", live and read-only:") ||
 		!strings.HasSuffix(lead, "version dev") {
-		t.Errorf("its description is %q", lead)
+		t.Errorf("the description of the ledger is %q, want its address and version", lead)
 	}
-	// All 200 commits are in one batch, and so in one minute.
+	// The last hour includes commits from before the page was opened. All 200 are in
+	// one batch, and so in one minute.
 	same(t, "the last hour", p.text(`document.querySelector('.bars').getAttribute('aria-label')`), "Commits a minute: at most 200 in any minute of the last hour")
 	p.basics()
 }

@@ -114,7 +114,7 @@ func (p *pageTest) past(t *testing.T) {
 	p.basics()
 	same(t, "balances after commit 100", p.rows("#main"), meant("at_seq=100"))
 	if note := p.text(`document.querySelector('.past p').textContent`); !strings.HasPrefix(note, "The past: as it was after commit 100,") {
-		t.Errorf("the past says %q", note)
+		t.Errorf("the note about the past is %q, want commit 100 in it", note)
 	}
 	// The past step by step, by time, and before the container existed.
 	changed := asInt(p.ledger.data("/v1/read/container/1001?at_seq=100")["updated_seq"])

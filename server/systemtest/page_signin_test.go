@@ -54,14 +54,14 @@ func TestPageSignIn(t *testing.T) {
 		p.basics()
 		p.everyLook(t, "limited "+v.hash)
 	}
-	// With the scope metrics it shows the daemons, but not their addresses.
+	// With the scope metrics the page shows the daemons, but not their addresses.
 	b.eval(`(sessionStorage.setItem('ledger-token', 'token-of-ops'), true)`, new(bool))
 	b.goTo("#/")
 	b.until(`document.querySelector('#readers')?.textContent === '1 daemon'`)
 	b.goTo("#/daemon")
 	b.until(`document.querySelector('#value-write')?.textContent === 'healthy'`)
 	if shown := b.text(`document.querySelector('#main').textContent`); strings.Contains(shown, dir) || strings.Contains(shown, w.url) || !strings.Contains(shown, "hidden from this token") {
-		t.Errorf("a token limited to owners sees %s", shown)
+		t.Errorf("a token limited to owners must see no directory or URL, and sees %s", shown)
 	}
 	p.everyLook(t, "limited daemons")
 	b.goTo("#/")

@@ -338,7 +338,7 @@ func sameSegments(t *testing.T, a, b string) {
 		return names
 	}
 	if x, y := list(a), list(b); len(x) == 0 || !slices.Equal(x, y) {
-		t.Fatalf("%s has %v, %s has %v", a, x, b, y)
+		t.Fatalf("the segments differ, or there are none: %s has %v, %s has %v", a, x, b, y)
 	}
 	for _, name := range list(a) {
 		x, err := os.ReadFile(filepath.Join(a, "wal", name))

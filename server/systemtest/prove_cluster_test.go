@@ -36,7 +36,7 @@ func (r *clusterRig) faults(rng *rand.Rand) []fault {
 	short := []fault{
 		{"kill the writer", func() { r.killWriter() }},
 		{"kill the leader of etcd", func() { r.killMember(r.leader()) }},
-		{"stop the writer for longer than its lease", func() { r.freezeWriter() }},
+		{"freeze the writer for longer than its lease", func() { r.freezeWriter() }},
 		{"delete the writer's directory", func() { r.loseDirectory(r.writer()) }},
 		{"ask the writer to stop", func() { r.stopWriter() }},
 	}
@@ -163,8 +163,8 @@ func lineWith(text, word string) string {
 	return ""
 }
 
-// etcdctl runs etcd's own tool. It is missing if etcd was built from its
-// module.
+// etcdctl runs etcd's own tool, which a module of etcd does not build. It repeats a
+// command that fails, for at most a minute.
 func (r *clusterRig) etcdctl(args ...string) string {
 	r.t.Helper()
 	line := append([]string{"--endpoints", strings.Join(r.etcd.Endpoints(), ",")}, args...)

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// A disk is an ext4 file system on a loop device. It lives in the namespaces of
+// A disk is an ext4 filesystem on a loop device. It lives in the namespaces of
 // onMachineOfItsOwn. mount creates a loop device that is removed when the disk
 // is unmounted.
 type disk struct {
@@ -24,15 +24,15 @@ type disk struct {
 // power cut finds as much unsynced data as possible.
 const commitInterval = "commit=300"
 
-// newDisk creates a file system in a file of size bytes in folder, and mounts
+// newDisk creates a filesystem in a file of size bytes in folder, and mounts
 // it.
 func newDisk(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop,"+commitInterval)
 }
 
-// newDiskWithoutJournal is newDisk for a file system without a journal, so only file
-// data is written to the device.
+// newDiskWithoutJournal is newDisk for a filesystem without a journal, so that a sync
+// of a file writes nothing to a journal.
 func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")
@@ -102,7 +102,7 @@ func (d *disk) cut() {
 	}
 }
 
-// newTmpfs mounts an in-memory file system of size bytes.
+// newTmpfs mounts an in-memory filesystem of the given size.
 func newTmpfs(t *testing.T, size string) string {
 	t.Helper()
 	at := t.TempDir()

@@ -71,7 +71,7 @@ func TestCutEnd(t *testing.T) {
 	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}],"idempotency_key":"k"}`
 	a, err := post(http.DefaultClient, w.url+"/v1/commit", add)
 	if err != nil || a.status != 503 || !strings.Contains(a.body, `"LogUnavailable"`) {
-		t.Errorf("the response to a commit is %v %d %s", err, a.status, a.body)
+		t.Errorf("the response to a commit is %v %d %s, want 503 LogUnavailable", err, a.status, a.body)
 	}
 	code := w.exit(t)
 	words := w.words.String()
@@ -84,6 +84,6 @@ func TestCutEnd(t *testing.T) {
 	r := startProcess(t, "ledger-read", "-dir", dir)
 	mustGet(t, fmt.Sprintf("%s/v1/read/container/1/balances?min_seq=%d&wait=20s", r.url, logEnd(t, w.url)), &balances)
 	if n := logEnd(t, w.url); n != 2 || len(balances.Balances) != 1 || balances.Balances[0].Quantity != 1 {
-		t.Errorf("the log ends at %d with %+v", n, balances)
+		t.Errorf("the log ends at %d with %+v, want 2 and a quantity of 1", n, balances)
 	}
 }

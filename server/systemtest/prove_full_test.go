@@ -68,7 +68,7 @@ func (r *rig) fillUntilRefused(filler string) {
 			continue
 		}
 		if !strings.Contains(health.body, `"degraded"`) {
-			r.t.Fatalf("on a full disk the health is %s", health.body)
+			r.t.Fatalf("on a full disk the health is %s, want degraded", health.body)
 		}
 		if a, err = post(http.DefaultClient, r.write.url+"/v1/commit", fmt.Sprintf(body, 77_000_000+n, n)); err != nil {
 			r.t.Fatal(err)
@@ -84,6 +84,6 @@ func (r *rig) fillUntilRefused(filler string) {
 func (r *rig) mustRead() {
 	r.t.Helper()
 	if a, err := get(http.DefaultClient, r.read.url+"/v1/read/classes"); err != nil || a.status != 200 {
-		r.t.Errorf("the read daemon responds with %v %d %s", err, a.status, a.body)
+		r.t.Errorf("the read daemon responds with %v %d %s, want 200", err, a.status, a.body)
 	}
 }

@@ -171,7 +171,7 @@ func (s *longStream) receive(from io.Reader) {
 		}
 		n := len(s.seqs)
 		if s.err == nil && (line != n+1 || seq == 0 || n > 0 && seq <= s.seqs[n-1]) {
-			s.err = fmt.Errorf("result %d is %q", n+1, in.Text())
+			s.err = fmt.Errorf("result %d is %q, want that of line %d with a larger global_seq", n+1, in.Text(), n+1)
 		}
 		s.seqs = append(s.seqs, seq)
 		s.pauses.end()
@@ -204,7 +204,7 @@ func (s *longStream) end(t *testing.T, told map[string]uint64) {
 	defer late.Stop()
 	s.running.Wait()
 	if err := s.cmd.Wait(); err != nil || s.err != nil || len(s.seqs) != s.lines {
-		t.Fatalf("%s: %v, %v, %d results of %d lines\n%s", s.name, err, s.err, len(s.seqs), s.lines, s.words.String())
+		t.Fatalf("%s: %v, %v, %d results, want one for each of %d lines\n%s", s.name, err, s.err, len(s.seqs), s.lines, s.words.String())
 	}
 	for i, seq := range s.seqs {
 		told[fmt.Sprintf("%s-%d", s.name, i+1)] = seq

@@ -75,7 +75,7 @@ func (r split) mustNotAnswer(m *machine) {
 	for _, path := range []string{"/v1/commit", "/v1/commit/preflight"} {
 		a, err := post(&http.Client{Timeout: 20 * time.Second}, "http://"+m.listen+path, r.began.body)
 		if err != nil || a.status != http.StatusServiceUnavailable {
-			r.t.Errorf("%s to a writer that was replaced: %d %s %v", path, a.status, a.body, err)
+			r.t.Errorf("%s to a writer that was replaced: %d %s %v, want 503", path, a.status, a.body, err)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (r *rig) cutUnderLoadSabotaged(d *disk) {
 var attached = regexp.MustCompile(`Process \d+ attached`)
 
 // inject makes strace change the result of system calls of a running daemon. It
-// returns once strace does so. strace ends with the daemon.
+// returns once strace is attached. strace ends with the daemon.
 func inject(t *testing.T, p *process, calls, how string) {
 	t.Helper()
 	cmd := exec.Command("strace", "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-o", "/dev/null",

@@ -41,13 +41,13 @@ func TestProveQuota(t *testing.T) {
 	}
 	filler.send("http://"+all[0].listen, filler.pending)
 	if !degraded || !strings.Contains(filler.refused.body, "too few copies") {
-		t.Errorf("health degraded before commits were rejected: %t; they were rejected with %d %s", degraded, filler.refused.status, filler.refused.body)
+		t.Errorf("health degraded before commits were rejected: %t, want true; they were rejected with %d %s, want too few copies", degraded, filler.refused.status, filler.refused.body)
 	}
 	client := etcd.NewClient(etcd.Config{Endpoints: r.etcd.Endpoints()})
 	defer client.Close()
 	s, err := client.Status(context.Background())
 	if err != nil || len(s.Alarms) > 0 || s.Size >= quota {
-		t.Errorf("when commits are rejected, etcd uses %d of %d bytes, its alarms are %q, %v", s.Size, quota, s.Alarms, err)
+		t.Errorf("when commits are rejected, etcd uses %d of %d bytes with the alarms %q, %v; want fewer bytes and no alarm", s.Size, quota, s.Alarms, err)
 	}
 	t.Logf("commits are rejected at %d %% of the quota", 100*s.InUse/quota)
 

@@ -72,7 +72,7 @@ func inNamespaces(t *testing.T, more uintptr, why string, programs ...string) bo
 	case strings.Contains(text, "--- SKIP"):
 		t.Skipf("skipped in the namespaces:\n%s", text)
 	case !strings.Contains(text, "--- PASS: "+t.Name()):
-		t.Fatalf("it did not run:\n%s", text)
+		t.Fatalf("the test did not run in the namespaces:\n%s", text)
 	}
 	t.Log(text)
 	return false

@@ -106,11 +106,11 @@ func (r *rig) failing(fail func()) {
 		}
 		told++
 		if !strings.Contains(c.refused.body, `"LogUnavailable"`) || !strings.Contains(c.refused.body, "It is unknown whether this request took effect: send it again with the same idempotency key") {
-			r.t.Errorf("client %d was told %d %s", c.id, c.refused.status, c.refused.body)
+			r.t.Errorf("client %d was told %d %s, want LogUnavailable and that the outcome is unknown", c.id, c.refused.status, c.refused.body)
 		}
 	}
 	if told < rigClients/2 {
-		r.t.Errorf("only %d of %d clients were told that the outcome is unknown", told, rigClients)
+		r.t.Errorf("only %d of %d clients were told that the outcome is unknown, want at least half", told, rigClients)
 	}
 	r.t.Logf("%d of %d clients were told that the outcome is unknown, the others found no daemon", told, rigClients)
 }

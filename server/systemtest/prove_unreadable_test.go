@@ -61,7 +61,7 @@ func newLogToBreak(t *testing.T) *logToBreak {
 		return nil
 	}})
 	if err != nil || report.Segments < 3 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("the log must have at least 3 segments: %+v, %v", report, err)
 	}
 	l.end = report.End
 	if err := os.Rename(filepath.Join(l.dir, "wal"), l.folder); err != nil {
@@ -136,7 +136,7 @@ func (l *logToBreak) breaksAhead(t *testing.T) {
 			break
 		}
 		if time.Since(began) > 20*time.Second {
-			t.Fatalf("the health is %d %s", a.status, a.body)
+			t.Fatalf("the health is still %d %s after 20 s, want 503", a.status, a.body)
 		}
 	}
 	l.mustEndDamaged(t, d, reader.exit(t), reader.words.String())
@@ -148,7 +148,7 @@ func (l *logToBreak) mustEndDamaged(t *testing.T, d *badDisk, code int, words st
 		t.Errorf("exit code %d, want 3, with file and offset, and without a stack trace:\n%.4000s", code, words)
 	}
 	if d.faults.Load() == 0 {
-		t.Error("no read failed")
+		t.Error("the disk never returned an error, so this tests nothing")
 	}
 	lines := strings.Split(strings.TrimSpace(words), "\n")
 	t.Log(lines[len(lines)-1])
@@ -179,14 +179,14 @@ func (l *logToBreak) brokenAtStart(t *testing.T) {
 	d.fail(func(name string, _, to int64) bool { return name == l.name && to > 40<<10 })
 	code, _, words := runProgram(t, "ledgerctl", "wal", "verify", "-dir", l.dir)
 	if code != 6 || !fileAndOffset.MatchString(words) || !strings.Contains(words, "input/output error") {
-		t.Errorf("wal verify: exit code %d\n%s", code, words)
+		t.Errorf("wal verify: exit code %d, want 6, with file, offset and an input/output error\n%s", code, words)
 	}
 	kept := filepath.Join(l.dir, "ckpt")
 	os.Rename(kept, kept+".kept")
 	defer os.Rename(kept+".kept", kept)
 	code, out, words := runProgram(t, "ledger-read", "-dir", l.dir, "-listen", "127.0.0.1:0")
 	if out != "" {
-		t.Errorf("it printed %q", out)
+		t.Errorf("the read daemon printed %q, want nothing", out)
 	}
 	l.mustEndDamaged(t, d, code, words)
 }
@@ -202,8 +202,8 @@ func (l *logToBreak) breaksHeader(t *testing.T) {
 }
 
 // readsBack checks that balances are served as before, because they do not
-// depend on the lost bytes. Reads that depend on them are rejected, and health
-// says so.
+// depend on the lost bytes. Reads of commits in those bytes are rejected, and
+// health is degraded.
 func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, int64, int64) bool) {
 	// Without a folder for it, the history index is not built. Building it would read
 	// the old segments.
@@ -218,7 +218,7 @@ func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, in
 	const balances = "/v1/read/container/1/balances"
 	before, err := get(http.DefaultClient, reader.url+balances)
 	if err != nil || before.status != 200 {
-		t.Fatalf("%v %d %s", err, before.status, before.body)
+		t.Fatalf("the balances before: %v %d %s, want 200", err, before.status, before.body)
 	}
 	for seq := range readable {
 		var page struct{}
@@ -228,14 +228,14 @@ func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, in
 	d.fail(fails)
 	a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/commit/%d", reader.url, l.second-1))
 	if err != nil || a.status != 503 || !strings.Contains(a.body, "LogUnavailable") || d.faults.Load() == 0 {
-		t.Errorf("a commit that can't be read: %v %d %s", err, a.status, a.body)
+		t.Errorf("a commit that can't be read: %v %d %s, want 503 LogUnavailable", err, a.status, a.body)
 	}
 	health, err := get(http.DefaultClient, reader.url+"/v1/health") // immediately
 	if err != nil || health.status != 503 || !strings.Contains(health.body, "degraded") {
-		t.Errorf("the health is %v %d %s", err, health.status, health.body)
+		t.Errorf("the health is %v %d %s, want 503 and degraded", err, health.status, health.body)
 	}
 	if now, err := get(http.DefaultClient, reader.url+balances); err != nil || now.status != 200 || now.body != before.body {
-		t.Errorf("balances: %v %d %s", err, now.status, now.body)
+		t.Errorf("the balances are %v %d %s, want %s", err, now.status, now.body, before.body)
 	}
 	reader.stop(t)
 }

@@ -41,7 +41,7 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if n := segments(); n < 3 {
-		t.Errorf("only %d segments", n)
+		t.Errorf("the log has only %d segments, want at least 3", n)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestRestoredUnderReader(t *testing.T) {
 			mustCommit(t, w.url, setUp())
 			w.stop(t)
 			if out, err := exec.Command("cp", "-a", dir, backup).CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
+				t.Fatalf("cp: %v\n%s", err, out)
 			}
 			w = startWriteProcess(t, dir)
 			for range 20 {
@@ -153,7 +153,7 @@ func TestRestoredUnderReader(t *testing.T) {
 					break
 				}
 				if !strings.Contains(a.body, `"checkpoint_seq":21`) || time.Since(began) > time.Minute {
-					t.Fatalf("the health is %d %s", a.status, a.body)
+					t.Fatalf("the health is %d %s, want commit 21, and 503 within a minute", a.status, a.body)
 				}
 			}
 			t.Logf("noticed after %v", time.Since(began).Round(time.Millisecond))

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestProgramsKnowWhoAsks creates, uses, lists and revokes tokens with
+// TestTokensOfPrograms creates, uses, lists and revokes tokens with
 // ledgerctl, including over TLS with a client certificate, and over Unix sockets.
-func TestProgramsKnowWhoAsks(t *testing.T) {
+func TestTokensOfPrograms(t *testing.T) {
 	ca, home := newAuthority(t), t.TempDir()
 	serving, holder := ca.issue(t, "server", time.Time{}), ca.issue(t, "holder", time.Time{})
 	file, dir := filepath.Join(home, "auth"), filepath.Join(home, "log")
@@ -30,7 +30,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		out, _ := ctl(0, append([]string{"token", "new", name, "-to", path}, args...)...)
 		info, err := os.Stat(path)
 		if err != nil || info.Mode() != 0o600 || info.Size() != 48 || out != "" {
-			t.Fatalf("%v %v: it printed %q", info, err, out)
+			t.Fatalf("token new wrote %v, %v and printed %q; want 48 bytes of mode 0600 and no output", info, err, out)
 		}
 		return path
 	}
@@ -43,7 +43,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 	ctl(1, "token", "revoke", "nobody")
 	ctl(2, "token", "new", "nameless", "-auth-file", "")
 	if out, _ := ctl(0, "token", "new", "printed", "-scopes", "metrics"); len(out) != 48 {
-		t.Errorf("the token is %q", out)
+		t.Errorf("token new printed %q, want 48 bytes", out)
 	}
 	ctl(1, "token", "new", "second", "-to", admin) // an existing file is never overwritten
 	ctl(2, "token", "new", "admin", "-to", filepath.Join(home, "taken"))
@@ -51,7 +51,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		t.Errorf("a token that grants no access was left behind: %v", err)
 	}
 	if out, _ := ctl(0, "token", "list", "-o", "json"); !strings.Contains(out, `{"name":"holder","kind":"cert"`) || !strings.Contains(out, `"owners":[7]`) {
-		t.Errorf("token list: %s", out)
+		t.Errorf("token list must show the certificate of holder and its owner: %s", out)
 	}
 
 	w := startProcessAt(t, "127.0.0.1:0", "ledger-write", "-dir", dir, "-segment-size", "4194304",
@@ -61,11 +61,11 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 	t.Setenv("LEDGER_READ_URL", socket)
 	commit := []string{"commit", "-op", "CreateContainer container_id=1 kind=Standard owner=7"}
 	if _, words := ctl(4, commit...); !strings.Contains(words, "-ca") {
-		t.Errorf("without -ca: %s", words)
+		t.Errorf("the error without -ca does not name it: %s", words)
 	}
 	t.Setenv("LEDGER_CA", ca.root())
 	if _, words := ctl(3, commit...); !strings.Contains(words, "Unauthorized") {
-		t.Errorf("without a token: %s", words)
+		t.Errorf("the error without a token is not Unauthorized: %s", words)
 	}
 	as := []string{"-cert", holder.cert, "-cert-key", holder.key}
 	ctl(0, append(as, commit...)...)
@@ -73,7 +73,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 	ctl(2, "health", "-cert", holder.cert)
 	read := []string{"read", "commit", "1", "-min-seq", "1", "-o", "json"}
 	if out, _ := ctl(0, append(read, "-token-file", admin)...); !strings.Contains(out, `"principal":"holder"`) {
-		t.Errorf("read commit: %s", out)
+		t.Errorf("read commit must show the principal holder: %s", out)
 	}
 	ctl(3, append(read, "-token-file", serving.cert)[:len(read)]...)
 	ctl(2, append(read, "-token-file", serving.cert)...) // not one word of printable ASCII
@@ -85,10 +85,10 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 	}
 	_, words := ctl(0, "token", "revoke", "late")
 	if !strings.Contains(words, "1 credential") {
-		t.Error(words)
+		t.Errorf("token revoke must report 1 credential: %s", words)
 	}
 	w.stop(t)
 	if !strings.Contains(w.words.String(), "auth file reloaded") {
-		t.Errorf("after SIGHUP the daemon logged\n%s", w.words)
+		t.Errorf("after SIGHUP the daemon must log that it reloaded the auth file:\n%s", w.words)
 	}
 }

@@ -91,7 +91,7 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 		req.Header.Set("Accept", "text/event-stream")
 		res, err := http.DefaultClient.Do(req)
 		if err != nil || res.StatusCode != 200 {
-			t.Fatal(res, err)
+			t.Fatalf("the stream got %v, %v; want 200", res, err)
 		}
 		t.Cleanup(func() { res.Body.Close() })
 		return bufio.NewReader(res.Body)
@@ -102,7 +102,7 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 	hup <- syscall.SIGHUP
 	lines.await(t, "line 1")
 	if status, body := ask(t, http.DefaultClient, "GET", url, "one", ""); status != 200 {
-		t.Errorf("after a bad file: %d %s", status, body)
+		t.Errorf("after an invalid file: %d %s, want 200 as before", status, body)
 	}
 	clientsOf(t, file, "new three read", "stays two read")
 	if err := os.Chmod(file, 0o644); err != nil {
@@ -120,7 +120,7 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 	// shows it.
 	mustCommit(t, w.url, fmt.Sprintf(oneContainer, 1))
 	if text, err := io.ReadAll(gone); err != nil || len(text) != 0 {
-		t.Errorf("the stream of a revoked client: %q %v", text, err)
+		t.Errorf("the stream of a revoked client has %q, %v; want an end without a commit", text, err)
 	}
 	for seen := ""; !strings.Contains(seen, `"global_seq":1`); {
 		line, err := stays.ReadString('\n')
@@ -147,7 +147,7 @@ func TestAuthFileIsNoticed(t *testing.T) {
 	}
 	lines.await(t, "auth file reloaded")
 	if status, body := ask(t, http.DefaultClient, "GET", url, "two", ""); status != 200 {
-		t.Errorf("a new token: %d %s", status, body)
+		t.Errorf("a new token: %d %s, want 200", status, body)
 	}
 	if _, err := auth.Revoke(file, "old", ""); err != nil {
 		t.Fatal(err)
@@ -164,9 +164,9 @@ func TestAuthFileIsNoticed(t *testing.T) {
 	}
 }
 
-// TestOwnersAreJudgedWhenItHappens moves a container between owners. A limited
+// TestOwnersAreCheckedAtCommit moves a container between owners. A limited
 // token must never change it while it belongs to another owner.
-func TestOwnersAreJudgedWhenItHappens(t *testing.T) {
+func TestOwnersAreCheckedAtCommit(t *testing.T) {
 	t.Parallel()
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "admin a admin", "seven s commit,read owners=7")
@@ -197,7 +197,7 @@ func TestOwnersAreJudgedWhenItHappens(t *testing.T) {
 			case 403:
 				refused++
 			default:
-				t.Errorf("%d %s", status, body)
+				t.Errorf("the limited token got %d %s, want 200 or 403", status, body)
 			}
 		}
 	})

@@ -42,14 +42,14 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 		same(60, otherwise(60))
 		a := send("/v1/commit", otherwise(1))
 		if a.status != 410 || !strings.Contains(a.body, `"code":"CommitArchived"`) || !strings.Contains(a.body, `"details":{"global_seq":1,"first_seq":`) {
-			t.Errorf("archived and spelled differently: %d %s", a.status, a.body)
+			t.Errorf("archived and spelled differently: %d %s, want 410 CommitArchived with commit 1", a.status, a.body)
 		}
 		a = send("/v1/commit/batch", fmt.Sprintf(`{"transactions":[%s,%s,%s]}`, otherwise(2), wide(2), otherwise(59)))
 		if a.status != 200 || !strings.HasPrefix(a.body, `{"results":[{"error":{"code":"CommitArchived"`) || strings.Count(a.body, `"replayed":true`) != 2 {
-			t.Errorf("in a batch: %d %.300s", a.status, a.body)
+			t.Errorf("in a batch: %d %.300s, want one CommitArchived and two replays", a.status, a.body)
 		}
 		if a := send("/v1/commit/preflight", otherwise(1)); a.status != 200 || !strings.Contains(a.body, `"valid":true`) {
-			t.Errorf("preflight: %d %s", a.status, a.body)
+			t.Errorf("preflight: %d %s, want 200 and valid", a.status, a.body)
 		}
 		// ledgerctl reports that it was committed.
 		file := filepath.Join(t.TempDir(), "again")
@@ -57,10 +57,10 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, words := ctl(t, 3, "commit", "-write-url", w.url, "-f", file); !strings.Contains(words, "already executed, as commit 1") {
-			t.Errorf("ledgerctl printed %s", words)
+			t.Errorf("ledgerctl must report that the request was executed as commit 1: %s", words)
 		}
 		if a, err := get(http.DefaultClient, w.url+"/v1/health"); err != nil || !strings.Contains(a.body, `"end_seq":60,`) {
-			t.Errorf("something was committed: %v %s", err, a.body)
+			t.Errorf("the log must still end at commit 60: %v %s", err, a.body)
 		}
 	}
 	archived()

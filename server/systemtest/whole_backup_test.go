@@ -65,7 +65,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		n := acknowledged(least)
 		report, _ := ctl(t, 0, "backup", dir, out, "-o", "json")
 		if continued := strings.Contains(report, `"continued":true`); continued != (least == 120) {
-			t.Errorf("backup: %s", report)
+			t.Errorf("only the second backup continues a copy: %s", report)
 		}
 		ctl(t, 0, "wal", "verify", "-dir", out)
 		again := acknowledged(n + 1)
@@ -82,7 +82,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	other := t.TempDir()
 	x := writeSmall(t, other)
 	if _, words := ctl(t, 1, "backup", other, out); !strings.Contains(words, "a log other than") {
-		t.Errorf("backup of another log: %s", words)
+		t.Errorf("the error of a backup of another log does not say so: %s", words)
 	}
 	x.stop(t)
 	r.stop(t)
@@ -100,7 +100,7 @@ func TestRepairAcceptsLoss(t *testing.T) {
 	}
 	w.stop(t)
 	if _, words := ctl(t, 0, "wal", "repair", "-dir", dir); !strings.Contains(words, "needs no repair") {
-		t.Errorf("a good log: %s", words)
+		t.Errorf("a good log needs no repair: %s", words)
 	}
 	f, err := os.OpenFile(files(t, dir, "wal", ".seg")[0], os.O_RDWR, 0)
 	if err != nil {
@@ -116,7 +116,7 @@ func TestRepairAcceptsLoss(t *testing.T) {
 	if !strings.Contains(plan, `{"global_seq":3,"idempotency_key":null,"readable":false}`) ||
 		!strings.Contains(plan, `{"global_seq":4,"idempotency_key":"k4","readable":true}`) ||
 		!strings.Contains(plan, `{"global_seq":30,"idempotency_key":"k30","readable":true}`) || strings.Count(plan, "\n") != 28 {
-		t.Errorf("the plan:\n%s%s", plan, words)
+		t.Errorf("the plan must have commits 3 to 30, of which 3 is unreadable:\n%s%s", plan, words)
 	}
 	ctl(t, 6, "wal", "verify", "-dir", dir) // nothing was changed
 	did, _ := ctl(t, 0, "wal", "repair", "-dir", dir, "-accept-loss", "-o", "json")
@@ -126,7 +126,7 @@ func TestRepairAcceptsLoss(t *testing.T) {
 	ctl(t, 0, "wal", "verify", "-dir", dir)
 	w = writeSmall(t, dir)
 	if end := logEnd(t, w.url); end != 2 {
-		t.Errorf("the log ends at %d", end)
+		t.Errorf("the log ends at %d, want 2", end)
 	}
 	fillLog(t, w.url, 3, 3)
 	w.stop(t)

@@ -21,6 +21,6 @@ func TestMemoryUnderAttack(t *testing.T) {
 	out, err := exec.Command("go", "run", "assetledger/server/hostile", "-programs", buildPrograms(t), "-together", "-for", seconds).CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
-		t.Error(err)
+		t.Errorf("the hostile clients: %v", err)
 	}
 }

@@ -91,7 +91,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	told := fillCheckpointed(t, dir, w)
 	ckpts := files(t, dir, "ckpt", ".ckpt")
 	if len(ckpts) != 2 || filepath.Base(ckpts[1]) != fmt.Sprintf("%020d.ckpt", 60) {
-		t.Fatalf("checkpoints: %v", ckpts)
+		t.Fatalf("checkpoints: %v, want two, the newer at commit 60", ckpts)
 	}
 	verified, _ := ctl(t, 0, "wal", "verify", "-dir", dir)
 	before := len(files(t, dir, "wal", ".seg"))
@@ -139,15 +139,15 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	stream, _ := http.NewRequest("GET", r.url+"/v1/read/commits", nil)
 	stream.Header.Set("Accept", "text/event-stream")
 	if a, err := read(http.DefaultClient.Do(stream)); err != nil || a.status != 410 {
-		t.Errorf("a stream from the beginning: %v %d %s", err, a.status, a.body)
+		t.Errorf("a stream from the beginning: %v %d %s, want 410", err, a.status, a.body)
 	}
 	if a, err := get(http.DefaultClient, r.url+"/v1/read/commit/60"); err != nil || a.status != 200 {
-		t.Errorf("commit 60: %v %d %s", err, a.status, a.body)
+		t.Errorf("commit 60: %v %d %s, want 200", err, a.status, a.body)
 	}
 	again, _ := ctl(t, 0, "wal", "verify", "-dir", dir)
 	digest := func(s string) string { return s[strings.LastIndex(s, "digest"):] }
 	if digest(again) != digest(verified) {
-		t.Errorf("verified before the archive:\n%s\nand after it:\n%s", verified, again)
+		t.Errorf("the digests before and after the archive differ:\n%s\n%s", verified, again)
 	}
 
 	// An index that is rebuilt begins at a checkpoint. It does not claim that
@@ -157,7 +157,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	r = readEvery(t, dir, 15)
 	base := 0
 	if _, err := fmt.Sscanf(filepath.Base(ckpts[0]), "%d.ckpt", &base); err != nil || base < 5 || base > 59 {
-		t.Fatalf("the older checkpoint is at commit %d: %v", base, err)
+		t.Fatalf("the older checkpoint is at commit %d, want 5 to 59: %v", base, err)
 	}
 	early, late := fmt.Sprintf("/v1/read/container/%d/history", base-1), "/v1/read/container/60/history"
 	for path, want := range map[string]int{early: 410, early + fmt.Sprintf("?to_seq=%d", base-2): 410, early + "?to_time=2020-01-01T00:00:00Z": 410,
@@ -180,7 +180,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	w.stop(t)
 	w = writeSmall(t, copied)
 	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(65)); err != nil || !a.hit {
-		t.Errorf("key k65 on the copy: %v %+v", err, a)
+		t.Errorf("key k65 on the copy: %v %+v, want a hit", err, a)
 	}
 	w.stop(t)
 
@@ -190,7 +190,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	spoil(t, ckpts[1])
 	w = writeSmall(t, dir)
 	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(65)); err != nil || !a.hit {
-		t.Errorf("key k65 from the older checkpoint: %v %+v", err, a)
+		t.Errorf("key k65 from the older checkpoint: %v %+v, want a hit", err, a)
 	}
 	w.stop(t)
 	if words := w.words.String(); !strings.Contains(words, "skipping a checkpoint") || !strings.Contains(words, ckpts[1]) {
@@ -200,14 +200,14 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	spoil(t, ckpts[0])
 	for _, name := range []string{"ledger-write", "ledger-read"} {
 		if code, _, words := runProgram(t, name, "-dir", dir, "-listen", "127.0.0.1:0"); code != 3 || !strings.Contains(words, "front of the log missing") {
-			t.Errorf("%s without a checkpoint: exit code %d\n%s", name, code, words)
+			t.Errorf("%s without a valid checkpoint: exit code %d, want 3 and the rule\n%s", name, code, words)
 		}
 	}
 	for _, path := range ckpts {
 		os.Remove(path)
 	}
 	if code, _, words := runProgram(t, "ledger-write", "-dir", dir, "-listen", "127.0.0.1:0"); code != 3 {
-		t.Errorf("without any: exit code %d\n%s", code, words)
+		t.Errorf("without any checkpoint: exit code %d, want 3\n%s", code, words)
 	}
 	// After the archive is moved back, the log is complete.
 	for _, path := range files(t, to, "", ".seg") {
@@ -217,7 +217,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	}
 	w = writeSmall(t, dir)
 	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(1)); err != nil || !a.hit {
-		t.Errorf("key k1 from the whole log: %v %+v", err, a)
+		t.Errorf("key k1 from the whole log: %v %+v, want a hit", err, a)
 	}
 	w.stop(t)
 }
@@ -234,10 +234,10 @@ func TestOtherWindowIsNoDamage(t *testing.T) {
 	told := fillCheckpointed(t, dir, w, "-idempotency-keys", "20")
 	before := len(files(t, dir, "wal", ".seg"))
 	if _, words := ctl(t, 2, "wal", "archive", "-dir", dir, "-to", to); !strings.Contains(words, "-idempotency-keys") {
-		t.Errorf("archived for 1,000,000 keys: %s", words)
+		t.Errorf("the error of an archive for 1,000,000 keys does not name the flag: %s", words)
 	}
 	if left := len(files(t, dir, "wal", ".seg")); left != before {
-		t.Errorf("%d of %d segments are left", left, before)
+		t.Errorf("%d of %d segments are left, want all", left, before)
 	}
 	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to, "-idempotency-keys", "20")
 	if left := len(files(t, dir, "wal", ".seg")); left == before {
@@ -247,12 +247,12 @@ func TestOtherWindowIsNoDamage(t *testing.T) {
 	for _, name := range []string{"ledger-write", "ledger-read"} {
 		code, _, words := runProgram(t, name, "-dir", dir, "-listen", "127.0.0.1:0", "-idempotency-keys", "40")
 		if code != 2 || !strings.Contains(words, "-idempotency-keys is 40") || strings.Contains(words, "damaged") {
-			t.Errorf("%s with 40 keys: exit code %d\n%s", name, code, words)
+			t.Errorf("%s with 40 keys: exit code %d, want 2 and the flag\n%s", name, code, words)
 		}
 	}
 	w = start()
 	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(60)); err != nil || !a.hit || a.body != told[60] {
-		t.Errorf("key k60: %v %+v", err, a)
+		t.Errorf("key k60: %v %+v, want a hit with its first response", err, a)
 	}
 	w.stop(t)
 }
@@ -283,7 +283,7 @@ func TestFormatDocumentCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(l.bytes(t, b, "magic")) != "ASTLCKP\n" || !bytes.Equal(l.bytes(t, b, "log id"), segment[16:32]) {
-		t.Errorf("magic %q, log id %x", l.bytes(t, b, "magic"), l.bytes(t, b, "log id"))
+		t.Errorf("magic %q, log id %x; want ASTLCKP and %x", l.bytes(t, b, "magic"), l.bytes(t, b, "log id"), segment[16:32])
 	}
 	for field, want := range map[string]uint64{"version": 2, "global seq": 7, "containers": 7, "stacks": 0, "keys": 7,
 		"window": 1_000_000, "next instance": 1, "header crc": uint64(crc32.Checksum(b[:124], crc32.MakeTable(crc32.Castagnoli)))} {
@@ -310,11 +310,11 @@ func TestReadersShareTheDuty(t *testing.T) {
 	w.stop(t)
 	list := files(t, dir, "ckpt", ".ckpt")
 	if len(list) == 0 || len(list) > 2 || filepath.Base(list[len(list)-1]) != fmt.Sprintf("%020d.ckpt", 45) {
-		t.Errorf("checkpoints: %v", list)
+		t.Errorf("checkpoints: %v, want one or two, the last at commit 45", list)
 	}
 	for _, p := range []*process{a, b} {
 		if words := p.words.String(); strings.Contains(words, "no checkpoint was made") {
-			t.Errorf("%s", words)
+			t.Errorf("a read daemon could not write a checkpoint: %s", words)
 		}
 	}
 	ctl(t, 0, "wal", "verify", "-dir", dir)
@@ -356,11 +356,11 @@ func TestCheckpointsBesideReads(t *testing.T) {
 	r.stop()
 	w.stop()
 	if list := files(t, dir, "ckpt", ".ckpt"); len(list) != 2 || filepath.Base(list[1]) != fmt.Sprintf("%020d.ckpt", 80) {
-		t.Errorf("checkpoints: %v", list)
+		t.Errorf("checkpoints: %v, want two, the newer at commit 80", list)
 	}
 	w = startWriter(t, dir) // from the checkpoint
 	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(80)); err != nil || !a.hit {
-		t.Errorf("key k80 again: %v %+v", err, a)
+		t.Errorf("key k80 again: %v %+v, want a hit", err, a)
 	}
 	w.stop()
 }

@@ -110,9 +110,9 @@ var notRun = map[string]string{
 	"chown ledger: /etc/ledger/auth /etc/ledger/tls.key":                                      "needs root and the user of the package",
 }
 
-// printed matches lines of such blocks that are not commands of the ledger:
-// output of programs, contents of files, the repair of an etcd, and the compilation
-// of TypeScript, which TestStrangersTrial runs.
+// printed matches lines of indented blocks, and of blocks without a language, that
+// are not commands of the ledger: output of programs, contents of files, the repair
+// of an etcd, and the compilation of TypeScript, which TestStrangersTrial runs.
 var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):|etcdctl |npm |npx tsc |node pay|echo '.*package.json$)`)
 
 var (
@@ -261,7 +261,7 @@ func (s *sandbox) ends(command string) {
 			s.t.Errorf("openssl prints %s, but ledgerctl %s", digits, line)
 		}
 	case !quiet && len(out) == 0:
-		s.t.Error("it printed nothing")
+		s.t.Error("the command printed nothing")
 	}
 }
 
@@ -337,7 +337,7 @@ func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool)
 	}
 	err = cmd.Wait()
 	if !seen {
-		t.Fatalf("it exited before the expected output: %v\n%s%s", err, said, &standardError)
+		t.Fatalf("the command exited before it printed the expected line: %v\n%s%s", err, said, &standardError)
 	}
 	return said, standardError.String(), err
 }

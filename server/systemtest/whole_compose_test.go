@@ -50,7 +50,7 @@ func TestCompose(t *testing.T) {
 		}
 		args := slices.Concat(s.Command[1:], []string{"-dir", t.TempDir(), "-print-config"})
 		if code, said, words := runProgram(t, strings.TrimPrefix(s.Command[0], "/"), args...); code != 0 || !strings.Contains(said, "auth-file") {
-			t.Errorf("%s: %q: exit %d, %s%s", name, s.Command, code, said, words)
+			t.Errorf("%s: %q: exit code %d, want 0 and the settings: %s%s", name, s.Command, code, said, words)
 		}
 	}
 	if promtool, err := exec.LookPath("promtool"); err == nil {
@@ -61,7 +61,7 @@ func TestCompose(t *testing.T) {
 		}
 	}
 	if len(compose.Services) < 4 {
-		t.Errorf("only %d services", len(compose.Services))
+		t.Errorf("compose.yaml has only %d services, want at least 4", len(compose.Services))
 	}
 	if docker, err := exec.LookPath("docker"); err == nil && exec.Command(docker, "compose", "version").Run() == nil {
 		if out, err := exec.Command(docker, "compose", "-f", filepath.Join(folder, "compose.yaml"), "config", "-q").CombinedOutput(); err != nil {
@@ -77,7 +77,7 @@ func checkArchives(t *testing.T, folder string) {
 	check := exec.Command("sha256sum", "-c", "SHA256SUMS")
 	check.Dir = folder
 	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK") != 4 {
-		t.Errorf("sha256sum: %v\n%s", err, out)
+		t.Errorf("sha256sum: %v, want 4 correct sums\n%s", err, out)
 	}
 	for _, c := range []struct{ kind, programs string }{
 		{"linux-amd64", "ledger-read ledger-write ledgerctl"}, {"linux-arm64", "ledger-read ledger-write ledgerctl"},
@@ -94,7 +94,7 @@ func checkArchives(t *testing.T, folder string) {
 			Components []struct{ Type, Name string }
 		}
 		if err := json.Unmarshal([]byte(text(t, filepath.Join(root, name, "bom.json"))), &bill); err != nil || bill.Format != "CycloneDX" {
-			t.Errorf("%s: bom.json: %v %+v", c.kind, err, bill)
+			t.Errorf("%s: bom.json is not CycloneDX: %v %+v", c.kind, err, bill)
 		}
 		var programs []string
 		for _, one := range bill.Components {

@@ -105,7 +105,7 @@ func TestSilentFollowers(t *testing.T) {
 		for !strings.Contains(string(said), "id: 1\ndata: ") {
 			n, err := c.Read(said[len(said):cap(said)])
 			if said = said[:len(said)+n]; err != nil {
-				t.Fatalf("a client that reads was kept out: %v %s", err, said)
+				t.Fatalf("a client that reads did not get the first commit: %v %s", err, said)
 			}
 		}
 	}

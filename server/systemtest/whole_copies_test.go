@@ -29,7 +29,7 @@ func TestHealthCountsCopies(t *testing.T) {
 	awaitStatus(t, a.url+"/v1/readyz", 200)
 	mustCommit(t, a.url, standbyCommit)
 	if h := awaitStatus(t, a.url+"/v1/health", 503); !strings.HasPrefix(h.body, `{"status":"degraded","role":"writer"`) || !strings.Contains(h.body, `"mirrors":[]`) {
-		t.Errorf("alone: %s", h.body)
+		t.Errorf("health without copies must be degraded and list no mirrors: %s", h.body)
 	}
 	b := startHost(t, store, "b")
 	c := startReader(t, t.TempDir()+"/log", func(c *reader.Config) { c.Mirror.From, c.Name, c.CheckpointEvery = b.url, "shop-eu", 0 })
@@ -40,7 +40,7 @@ func TestHealthCountsCopies(t *testing.T) {
 	})
 	h := awaitStatus(t, a.url+"/v1/health", 200)
 	if !strings.HasPrefix(h.body, `{"status":"healthy","role":"writer"`) || !strings.Contains(h.body, `"mirrors":[{"name":"b","seq":1,"lag":0,`) || !strings.Contains(h.body, `{"name":"shop-eu","seq":1,`) {
-		t.Errorf("with a daemon that stands by and a mirror of it: %s", h.body)
+		t.Errorf("health with a daemon that stands by and a mirror of it must be healthy and list both: %s", h.body)
 	}
 	awaitStatus(t, a.url+"/v1/readyz", 200)
 	c.stop()
@@ -48,7 +48,7 @@ func TestHealthCountsCopies(t *testing.T) {
 	later.Store(int64(time.Minute)) // longer than the time for which a silent copy counts
 	h = awaitStatus(t, a.url+"/v1/health", 503)
 	if !strings.HasPrefix(h.body, `{"status":"degraded","role":"writer"`) {
-		t.Errorf("alone again: %s", h.body)
+		t.Errorf("health without copies again must be degraded: %s", h.body)
 	}
 	awaitStatus(t, a.url+"/v1/readyz", 200)
 	mustCommit(t, a.url, strings.ReplaceAll(strings.ReplaceAll(standbyCommit, `"k"`, `"l"`), `:1,`, `:2,`))
@@ -77,12 +77,12 @@ func TestReadsWaitForTheCopy(t *testing.T) {
 		for _, r := range readers {
 			a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/container/%d?min_seq=%d&wait=20s", r.url, i+1, i+1))
 			if err != nil || a.status != 200 {
-				t.Fatalf("commit %d: %d %s, %v", i+1, a.status, a.body, err)
+				t.Fatalf("reading commit %d: %d %s, %v; want 200", i+1, a.status, a.body, err)
 			}
 		}
 	}
 	a, err := get(http.DefaultClient, readers[0].url+"/v1/read/containers?min_seq=101&wait=1ms")
 	if err != nil || a.status != 425 || !strings.Contains(a.body, "was not applied within 1ms") {
-		t.Errorf("a commit that never arrives: %d %s, %v", a.status, a.body, err)
+		t.Errorf("a commit that never arrives: %d %s, %v; want 425 after 1ms", a.status, a.body, err)
 	}
 }

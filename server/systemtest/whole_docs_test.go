@@ -24,7 +24,7 @@ func TestReference(t *testing.T) {
 	replayDoc(t, "../../docs/api.md", newWorld(t, "write"), 40)
 }
 
-// TestSecurityGuide replays those of docs/security.md, with daemons that
+// TestSecurityGuide replays the exchanges of docs/security.md, with daemons that
 // require tokens.
 func TestSecurityGuide(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func replayDoc(t *testing.T, path string, w *world, atLeast int) {
 		return "```http\n" + formatPairs(list) + "```"
 	})
 	if played < atLeast {
-		t.Errorf("found only %d exchanges", played)
+		t.Errorf("found only %d exchanges, want at least %d", played, atLeast)
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -85,7 +85,7 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 			before := logEnd(t, kept.url)
 			mustCommit(t, kept.url, `{"operations":[{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}}]}`)
 			if end := logEnd(t, kept.url); end != before+1 {
-				t.Errorf("with -expire=false the log continued from commit %d to %d", before, end)
+				t.Errorf("with -expire=false the log continued from commit %d to %d, want only the next commit", before, end)
 			}
 			kept.kill()
 		}
@@ -98,7 +98,7 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 	w.stop(t)
 	r.stop(t)
 	if code, out, words := runProgram(t, "ledgerctl", "wal", "verify", "-dir", dir); code != 0 {
-		t.Errorf("verify exits with code %d: %s%s", code, out, words)
+		t.Errorf("ledgerctl wal verify: exit code %d, want 0: %s%s", code, out, words)
 	}
 }
 

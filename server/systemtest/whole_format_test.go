@@ -99,7 +99,7 @@ func checkSegmentHeader(t *testing.T, l layout, b []byte) (id []byte, salt uint3
 	crcAt := l["crc"].at
 	switch {
 	case string(l.bytes(t, b, "magic")) != "ASTLSEG\n":
-		t.Errorf("magic is %q", l.bytes(t, b, "magic"))
+		t.Errorf("the magic of the segment header is %q, want ASTLSEG", l.bytes(t, b, "magic"))
 	case l.num(t, b, "version") != 1 || l.num(t, b, "alignment") != 512 || l.num(t, b, "size") != uint64(len(b)) || l.num(t, b, "ordinal") != 0:
 		t.Errorf("the segment header does not match docs/format.md: %x", b[:64])
 	case uint64(crc32.Checksum(b[:crcAt], castagnoli)) != l.num(t, b, "crc"):

@@ -32,7 +32,7 @@ func small(rnd *rand.Rand, n int) string {
 
 // TestKilledWhileTheIndexIsMade kills a read daemon with SIGKILL while it builds
 // the history index in the background, at random commits and while it writes a
-// file. It starts from nothing, or from what the previous daemon has left,
+// file. Each daemon starts from nothing, or from what the previous one has left,
 // while commits continue. The next daemon must respond like one on another
 // directory that was never killed.
 func TestKilledWhileTheIndexIsMade(t *testing.T) {
@@ -47,7 +47,7 @@ func TestKilledWhileTheIndexIsMade(t *testing.T) {
 	last := 0
 	commit := func(path, body string, n int) {
 		if a, err := post(http.DefaultClient, w.url+path, body); err != nil || a.status != 200 {
-			t.Fatal(err, a)
+			t.Fatalf("%s: %v %+v, want 200", path, err, a)
 		}
 		last += n
 	}

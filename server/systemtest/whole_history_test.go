@@ -94,7 +94,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 			lines = append(lines, change(rnd))
 		}
 		if a, err := post(http.DefaultClient, w.url+"/v1/commit/batch", `{"transactions":[`+strings.Join(lines, ",")+`]}`); err != nil || a.status != 200 {
-			t.Fatal(err, a)
+			t.Fatalf("a batch got %v %+v, want 200", err, a)
 		}
 		last += n
 	}
@@ -104,7 +104,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 	}
 	truth := pastOf(t, r.url, last)
 	if n := strings.Count(truth, "TransferFungible"); n != 2*(last-1) {
-		t.Fatalf("%d entries of %d transfers", n, last-1)
+		t.Fatalf("%d entries of %d transfers, want two of each", n, last-1)
 	}
 	same := func(url, where string) {
 		t.Helper()
@@ -132,14 +132,14 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Errorf("-until %d shows a different past", stop)
 	}
 	if a, err := get(http.DefaultClient, until.url+"/"); err != nil || !strings.Contains(a.body, fmt.Sprintf("as it was after commit %d.", stop)) {
-		t.Error("the page does not say where it stops", err, a)
+		t.Errorf("the page does not show after which commit the daemon stops: %v %+v", err, a)
 	}
 	if a, _ := get(http.DefaultClient, w.url+"/v1/health"); strings.Count(a.body, `"name":"read"`) != 1 {
-		t.Errorf("the write daemon lists the readers %s", a.body)
+		t.Errorf("the write daemon must list one reader: %s", a.body)
 	}
 
-	// All files are deleted while no other daemon runs. The daemon that stops at an
-	// earlier commit rebuilds them, and leaves this task to the next one.
+	// All files are deleted while no daemon runs. The daemon that stops at an earlier
+	// commit rebuilds them up to that commit, and the next daemon adds the rest.
 	r.stop(t)
 	until.stop(t)
 	if err := os.RemoveAll(filepath.Join(dir, "history")); err != nil {
@@ -170,7 +170,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 	}
 	a, err := get(http.DefaultClient, r.url+"/v1/read/container/1/balances?at_seq=2")
 	if err != nil || a.status != 410 {
-		t.Fatalf("%v %d %s", err, a.status, a.body)
+		t.Fatalf("the past before the archive: %v %d %s, want 410", err, a.status, a.body)
 	}
 	var gone struct {
 		Error struct {
@@ -185,11 +185,11 @@ func TestHistoryOfPrograms(t *testing.T) {
 		"history?order=oldest": 410, fmt.Sprintf("history?order=oldest&from_seq=%d", first): 200, fmt.Sprintf("balances?at_seq=%d", first): 200, fmt.Sprintf("balances?at_seq=%d", first-1): 410,
 	} {
 		if a, err := get(http.DefaultClient, r.url+"/v1/read/container/1/"+path); err != nil || a.status != status {
-			t.Errorf("%s after the archive: %v %d %.300s", path, err, a.status, a.body)
+			t.Errorf("%s after the archive: %v %d %.300s, want %d", path, err, a.status, a.body, status)
 		}
 	}
 	if code, _, words := runProgram(t, "ledger-read", "-dir", dir, "-until", "5", "-listen", "127.0.0.1:0"); code != 1 || !strings.Contains(words, "archived") {
-		t.Errorf("-until of what is archived: exit code %d, %s", code, words)
+		t.Errorf("-until of what is archived: exit code %d, want 1 and the reason: %s", code, words)
 	}
 	r.stop(t)
 	if err := os.RemoveAll(filepath.Join(dir, "history")); err != nil { // so that the index begins at a checkpoint
@@ -228,7 +228,7 @@ func TestHistoryOfOwners(t *testing.T) {
 		t.Helper()
 		code, out, errs := as(admin, words...)
 		if code != 0 {
-			t.Fatalf("%v: %d %s", words, code, errs)
+			t.Fatalf("ledgerctl %v: exit code %d, want 0: %s", words, code, errs)
 		}
 		return out
 	}
@@ -258,15 +258,15 @@ func TestHistoryOfOwners(t *testing.T) {
 		do("freshness", "-wait", "8")
 		code, out, errs := as(limited, c.words...)
 		if code != c.code || !strings.Contains(out, c.want) || strings.Contains(out, "removed") {
-			t.Errorf("%v: exit code %d, %s%s", c.words, code, out, errs)
+			t.Errorf("ledgerctl %v: exit code %d, want %d, %q, and nothing removed: %s%s", c.words, code, c.code, c.want, out, errs)
 		}
 		if c.code != 0 {
 			if _, plain, words := as(admin, c.words...); plain == "" && c.words[1] != "99" && c.words[1] != "1" {
-				t.Errorf("%v of all owners: %s", c.words, words)
+				t.Errorf("ledgerctl %v prints nothing with a token for all owners: %s", c.words, words)
 			}
 		}
 	}
 	if out := do("history", "1"); strings.Count(out, "\n") != 4 {
-		t.Errorf("the history of an id that was used twice: %s", out)
+		t.Errorf("the history of an id that was used twice must have a header and three changes: %s", out)
 	}
 }

@@ -48,14 +48,14 @@ func TestHostileStreams(t *testing.T) {
 			}
 		}()
 		if codes := c.codes(); fmt.Sprint(codes) != "[PayloadTooLarge]" {
-			v.Error(codes)
+			v.Errorf("the results are %q, want only PayloadTooLarge", codes)
 		}
 	})
 	one("silent, in the middle of a line", func(v *victim) {
 		c := v.openStream()
 		c.sendChunk(other + "\n" + other[:20])
 		if codes := c.codes(); fmt.Sprint(codes) != "[ MalformedJSON]" {
-			v.Errorf("%q", codes)
+			v.Errorf("the results are %q, want a commit and MalformedJSON", codes)
 		}
 	})
 	one("a byte now and then", func(v *victim) { // that is not silence: it may continue until the line is too long
@@ -65,7 +65,7 @@ func TestHostileStreams(t *testing.T) {
 		}
 		c.sendChunk(other[80:] + "\n")
 		if status := c.result(); status != "" {
-			v.Error(status)
+			v.Errorf("the result is %s, want a commit", status)
 		}
 	})
 	one("half closed, cut in the middle of a line", func(v *victim) {
@@ -73,7 +73,7 @@ func TestHostileStreams(t *testing.T) {
 		c.send(fmt.Sprintf("%x\r\n%s\n%s", 2*len(other)+2, other, other[:50]))
 		c.CloseWrite()
 		if codes := c.codes(); fmt.Sprint(codes) != "[ MalformedJSON]" {
-			v.Errorf("%q", codes)
+			v.Errorf("the results are %q, want a commit and MalformedJSON", codes)
 		}
 	})
 	one("gone in the middle of a line", func(v *victim) {
@@ -96,7 +96,7 @@ func TestHostileStreams(t *testing.T) {
 			c.send("0\r\n\r\n")
 		}()
 		if codes := c.codes(); len(codes) != 1 || codes[0] != "" {
-			v.Errorf("%q", codes)
+			v.Errorf("the results are %q, want one commit", codes)
 		}
 	})
 	one("more than may be idle", func(v *victim) {
@@ -117,7 +117,7 @@ func TestHostileStreams(t *testing.T) {
 			}
 		}
 		if refused < 60 {
-			v.Errorf("%d of 200 streams were rejected", refused)
+			v.Errorf("%d of 200 streams were rejected, want at least 60", refused)
 		}
 	})
 }
@@ -154,7 +154,7 @@ func (c *hostileStream) result() string {
 	c.t.Helper()
 	line, err := c.results.ReadString('\n')
 	if err != nil {
-		c.t.Errorf("%q: %v", line, err)
+		c.t.Errorf("the response broke off after %q: %v", line, err)
 	}
 	return errorCode(line)
 }
@@ -169,7 +169,7 @@ func (c *hostileStream) codes() (codes []string) {
 			return codes
 		}
 		if err != nil {
-			c.t.Errorf("%q: %v", line, err)
+			c.t.Errorf("the response broke off after %q: %v", line, err)
 			return codes
 		}
 		codes = append(codes, errorCode(line))

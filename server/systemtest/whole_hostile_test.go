@@ -49,7 +49,7 @@ func TestHostileClients(t *testing.T) {
 	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+
 		strings.Repeat("x", 16000)+`"}},`, 599) + `{"operations":[]}]}`
 	if a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk); err != nil || a.status != 200 {
-		t.Fatal(err, a.status)
+		t.Fatalf("the large batch got %v %d, want 200", err, a.status)
 	}
 	attacks := map[string]func(v *victim){}
 	one := func(name string, attack func(v *victim)) { attacks[name] = attack }
@@ -60,7 +60,7 @@ func TestHostileClients(t *testing.T) {
 	}
 	both("silent", func(v *victim, p *process) {
 		if said := v.dial(p).isDropped(); said != "" {
-			v.Errorf("%q", said)
+			v.Errorf("the daemon sent %q before it closed the connection", said)
 		}
 	})
 	both("slow header", func(v *victim, p *process) {
@@ -68,7 +68,7 @@ func TestHostileClients(t *testing.T) {
 		c.send("GET /v1/health HTTP/1.1\r\nHost: x\r\nX-Slow: ")
 		go c.drip('a')
 		if said := c.isDropped(); said != "" {
-			v.Errorf("%q", said)
+			v.Errorf("the daemon sent %q before it closed the connection", said)
 		}
 	})
 	one("slow body", func(v *victim) {
@@ -76,7 +76,7 @@ func TestHostileClients(t *testing.T) {
 		c.send(postHead("/v1/commit", "Content-Length: 100000"))
 		go c.drip(' ')
 		if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 400 ") {
-			v.Errorf("%q", said)
+			v.Errorf("the daemon sent %q before it closed the connection", said)
 		}
 	})
 	one("slow chunks", func(v *victim) {
@@ -84,17 +84,17 @@ func TestHostileClients(t *testing.T) {
 		c.send(postHead("/v1/commit", "Transfer-Encoding: chunked") + "fff\r\n")
 		go c.drip(' ')
 		if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 400 ") {
-			v.Errorf("%q", said)
+			v.Errorf("the daemon sent %q before it closed the connection", said)
 		}
 	})
 	both("silent between requests", func(v *victim, p *process) {
 		c := v.dial(p)
 		c.send(getHealth)
 		if status, _ := c.answer(); status != 200 {
-			v.Error(status)
+			v.Errorf("status %d, want 200", status)
 		}
 		if said := c.isDropped(); said != "" {
-			v.Errorf("%q", said)
+			v.Errorf("the daemon sent %q before it closed the connection", said)
 		}
 	})
 	one("never reading", (*victim).neverReading)
@@ -105,7 +105,7 @@ func TestHostileClients(t *testing.T) {
 		c.send(postHead("/v1/commit", "Content-Length: 500") + goodCommit)
 		c.CloseWrite()
 		if status, body := c.answer(); status != 400 || errorCode(body) != "MalformedJSON" {
-			v.Errorf("%d %s", status, body)
+			v.Errorf("half a body got %d %s, want 400 MalformedJSON", status, body)
 		}
 		c.isDropped()
 	})
@@ -122,7 +122,7 @@ func TestHostileClients(t *testing.T) {
 				}
 			}()
 			if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 431 ") {
-				v.Errorf("%.100q", said)
+				v.Errorf("the daemon sent %.100q, want nothing or 431", said)
 			}
 		}
 	})
@@ -136,8 +136,8 @@ func TestHostileClients(t *testing.T) {
 	})
 }
 
-// neverReading sends large requests and reads nothing, until the daemon drops
-// it.
+// neverReading sends requests for large responses and reads none of them, until the
+// daemon closes the connection.
 func (v *victim) neverReading() {
 	var all sync.WaitGroup
 	for path, p := range map[string]*process{"/v1/read/commits": v.r, "/v1/openapi.json": v.r, "/v1/metrics": v.w} {
@@ -178,14 +178,14 @@ func (v *victim) halfClosed(p *process) {
 	c.send(getHealth)
 	c.CloseWrite()
 	if status, body := c.answer(); status != 200 {
-		v.Errorf("%d %s", status, body)
+		v.Errorf("a complete request got %d %s, want 200", status, body)
 	}
 	c.isDropped()
 	c = v.dial(p)
 	c.send(getHealth[:20])
 	c.CloseWrite()
 	if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 400 ") {
-		v.Errorf("%q", said)
+		v.Errorf("half a request got %q, want nothing or 400", said)
 	}
 }
 
@@ -201,11 +201,11 @@ func (v *victim) pipelines() {
 		status, body := c.answer()
 		seq, err := strconv.Atoi(seqOf(body))
 		if status != 200 || err != nil || seq <= last {
-			v.Fatalf("%d %s after commit %d", status, body, last)
+			v.Fatalf("the response after that of commit %d is %d %s, want 200 with a later commit", last, status, body)
 		}
 		last = seq
 		if status, body := c.answer(); status != 404 || errorCode(body) != "NotFound" {
-			v.Fatalf("%d %s", status, body)
+			v.Fatalf("the response to the unknown path is %d %s, want 404 NotFound", status, body)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func (v *victim) compressed() {
 		c := v.dial(v.w)
 		c.send(postHead("/v1/commit", "Content-Encoding: "+encoding, fmt.Sprintf("Content-Length: %d", bomb.Len())) + bomb.String())
 		if status, body := c.answer(); status != 415 || errorCode(body) != "UnsupportedMediaType" {
-			v.Errorf("%s: %d %s", encoding, status, body)
+			v.Errorf("%s: %d %s, want 415 UnsupportedMediaType", encoding, status, body)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func (v *victim) floodOfKeys() {
 		}
 		a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", `{"transactions":[`+strings.Join(txs, ",")+`]}`)
 		if err != nil || a.status != 200 || strings.Contains(a.body, `"error"`) {
-			v.Fatal(err, a.status)
+			v.Fatalf("batch %d got %v %d, want 200 without an error", b, err, a.status)
 		}
 		if b == 0 {
 			first = txs[0]
@@ -301,7 +301,7 @@ func (v *victim) floodOfKeys() {
 	}
 	if a, err := get(http.DefaultClient, v.r.url+"/v1/read/container/1/balances?class_id=1&key=3&wait=20s&min_seq="+seqOf(a.body)); err != nil ||
 		!strings.Contains(a.body, fmt.Sprintf(`"quantity":%d}`, batches*each+1)) {
-		v.Errorf("%v %s", err, a.body)
+		v.Errorf("the balance is %v %s, want %d", err, a.body, batches*each+1)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// TestHostileHandshakes connects with TLS and then sends nothing, half of a
-// hello, or garbage. The daemon must drop each connection within the time limit
+// TestHostileHandshakes connects and then sends nothing, half of a client hello, or
+// garbage. The daemon must drop each connection within the time limit
 // for a header.
 func TestHostileHandshakes(t *testing.T) {
 	t.Parallel()
@@ -30,11 +30,11 @@ func TestHostileHandshakes(t *testing.T) {
 	defer good.CloseIdleConnections()
 	var attacks sync.WaitGroup
 	for about, said := range map[string]string{
-		"nothing":            "",
-		"half of a hello":    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-		"a record of 64 KiB": "\x16\x03\x01\xff\xff" + strings.Repeat("a", 70_000),
-		"plain text":         "GET / HTTP/1.1\r\nHost: x\r\n",
-		"an alert":           "\x15\x03\x03\x00\x02\x01\x00",
+		"nothing":                "",
+		"half of a client hello": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"a record of 64 KiB":     "\x16\x03\x01\xff\xff" + strings.Repeat("a", 70_000),
+		"plain text":             "GET / HTTP/1.1\r\nHost: x\r\n",
+		"an alert":               "\x15\x03\x03\x00\x02\x01\x00",
 	} {
 		for range 20 {
 			attacks.Go(func() {
@@ -71,7 +71,7 @@ func TestHostileHandshakes(t *testing.T) {
 	for n, done := 1, false; !done || n < 20; n++ { // well-behaved clients notice nothing
 		<-pause.C
 		if a, err := post(good, w.url+"/v1/commit", fmt.Sprintf(oneContainer, n)); err != nil || a.status != 200 {
-			t.Fatalf("%v %d %s", err, a.status, a.body)
+			t.Fatalf("the well-behaved client got %v %d %s, want 200", err, a.status, a.body)
 		}
 		select {
 		case <-over:
@@ -80,7 +80,7 @@ func TestHostileHandshakes(t *testing.T) {
 		}
 	}
 	if highest := statusBytes(t, w, "VmHWM"); highest > mostWriteMemory {
-		t.Errorf("%d bytes resident", highest)
+		t.Errorf("%d bytes resident, more than %d", highest, mostWriteMemory)
 	}
 	w.stop(t)
 }
@@ -109,7 +109,7 @@ func TestStrangersHoldNothing(t *testing.T) {
 			go io.CopyN(c, endless{}, megabytes<<20)
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil || res.StatusCode != 401 || res.Header.Get("WWW-Authenticate") == "" || !res.Close {
-				t.Errorf("%v %v", res, err)
+				t.Errorf("the response is %v, %v; want 401 and a closed connection", res, err)
 			}
 		})
 	}

@@ -72,13 +72,13 @@ func checkInstalling(t *testing.T, deb string) {
 	cmd.Stderr = &words
 	out, err := cmd.Output()
 	if err != nil {
-		t.Errorf("%v\n%s%s", err, out, words.String())
+		t.Errorf("the script failed: %v\n%s%s", err, out, words.String())
 		return
 	}
 	_, build, _ := strings.Cut(string(out), "version: ledger-write ")
 	build, _, _ = strings.Cut(build, "\n")
 	if !strings.HasPrefix(build, "v1.2.3-test") {
-		t.Errorf("the installed version is %q", build)
+		t.Errorf("the installed version is %q, want v1.2.3-test", build)
 	}
 	want := `installed: install ok installed
 user: ledger:/var/lib/ledger:/usr/sbin/nologin

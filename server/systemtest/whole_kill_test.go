@@ -103,7 +103,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		}
 		mustGet(t, fmt.Sprintf("%s/v1/read/container/%d/balances?min_seq=%d&wait=20s", r.url, i+1, logEnd(t, w.url)), &page)
 		if len(page.Balances) != 1 || page.Balances[0].Quantity != next[i] {
-			t.Errorf("client %d made %d commits, but its balance is %v", i, next[i], page.Balances)
+			t.Errorf("client %d made %d commits of 1, but its balance is %v", i, next[i], page.Balances)
 		}
 	}
 	for _, fault := range see.stop() {
@@ -130,7 +130,7 @@ func underLoad(t *testing.T, w *process, told *[killClients]map[int]string, next
 					return // the outcome is unknown
 				}
 				if a.status != 200 {
-					t.Errorf("client %d: %d %s", i, a.status, a.body)
+					t.Errorf("client %d got %d %s, want 200", i, a.status, a.body)
 					return
 				}
 				told[i][next[i]] = a.body

@@ -58,22 +58,22 @@ func TestPagesOfOthers(t *testing.T) {
 	} {
 		status, body, header := askAs(t, "POST", c.d.url+"/v1/commit", c.host, fmt.Sprintf(oneContainer, i+1), c.headers...)
 		if status != c.status || header.Get("Access-Control-Allow-Origin") != "" || (status == 403) != strings.Contains(body, "-auth-file") {
-			t.Errorf("%d: %d %s %v", i, status, body, header)
+			t.Errorf("case %d: %d %s %v, want %d without CORS headers", i, status, body, header, c.status)
 		}
 	}
 	if status, body, _ := askAs(t, "GET", reads.url+"/v1/read/containers", "evil.example", "", browser...); status != 403 {
-		t.Errorf("reading: %d %s", status, body)
+		t.Errorf("a read by a page of another site: %d %s, want 403", status, body)
 	}
 	// A web page may send some requests anywhere without a CORS preflight, but not
 	// JSON. No response to a CORS preflight request grants permission.
 	if status, body, header := askAs(t, "OPTIONS", open.url+"/v1/commit", "127.0.0.1", "", browser...); status != 405 || header.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("%d %s %v", status, body, header)
+		t.Errorf("OPTIONS got %d %s %v, want 405 without CORS headers", status, body, header)
 	}
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""} {
 		req, _ := http.NewRequest("POST", open.url+"/v1/commit", strings.NewReader(fmt.Sprintf(oneContainer, 99)))
 		req.Header.Set("Content-Type", kind)
 		if a, err := read(http.DefaultClient.Do(req)); err != nil || a.status != 415 {
-			t.Errorf("%q: %v %d %s", kind, err, a.status, a.body)
+			t.Errorf("Content-Type %q: %v %d %s, want 415", kind, err, a.status, a.body)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestServiceManager(t *testing.T) {
 			}
 		}
 		if before := hear("READY=1"); len(before) == 0 || !strings.Contains(before[0], "EXTEND_TIMEOUT_USEC=") {
-			t.Errorf("%s sent %q before it was ready", name, before)
+			t.Errorf("%s sent %q before it was ready, want EXTEND_TIMEOUT_USEC first", name, before)
 		}
 		if err := <-early; err != nil {
 			t.Errorf("a client that connected before %s was running: %v", name, err)
@@ -86,7 +86,7 @@ func TestServiceManager(t *testing.T) {
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		hear("STOPPING=1")
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, words.String())
+			t.Errorf("%s did not exit with code 0 when it was asked to stop: %v\n%s", name, err, words.String())
 		}
 		// The socket still belongs to the manager, and waits for the next daemon.
 		c, err := net.Dial("tcp", ln.Addr().String())
@@ -119,12 +119,12 @@ func TestServiceManager(t *testing.T) {
 		return nil
 	})
 	if err != nil || files < 4 {
-		t.Errorf("%d files: %v", files, err)
+		t.Errorf("the log has %d files, want at least 4: %v", files, err)
 	}
 }
 
 // TestSocketActivation opens the socket with systemd's own tool, on the network
-// and in the file system. A socket that other machines can reach is not served
+// and in the filesystem. A socket that other machines can reach is not served
 // without an auth file, whoever opened it.
 func TestSocketActivation(t *testing.T) {
 	t.Parallel()
@@ -157,11 +157,11 @@ func TestSocketActivation(t *testing.T) {
 	for _, at := range [][2]string{{"tcp", etcdtest.FreeAddress(t)}, {"unix", socket}} {
 		cmd, words := start(at[1])
 		if a, err := ready(at[0], at[1]); err != nil || a.body != `{"status":"ready"}` {
-			t.Errorf("%v: %v %+v", at, err, a)
+			t.Errorf("%v: readyz is %v %+v, want ready", at, err, a)
 		}
 		cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%v: %v\n%s", at, err, words)
+			t.Errorf("%v: the daemon did not exit with code 0 when it was asked to stop: %v\n%s", at, err, words)
 		}
 	}
 	_, port, _ := net.SplitHostPort(etcdtest.FreeAddress(t))
@@ -171,6 +171,6 @@ func TestSocketActivation(t *testing.T) {
 	}
 	cmd.Wait()
 	if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(words.String(), "-auth-file") {
-		t.Errorf("%v\n%s", cmd.ProcessState, words)
+		t.Errorf("%v, want exit code 2 and a message that names -auth-file\n%s", cmd.ProcessState, words)
 	}
 }

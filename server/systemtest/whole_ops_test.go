@@ -68,10 +68,10 @@ func TestOpsGuide(t *testing.T) {
 		}
 	}
 	if ran < 10 {
-		t.Errorf("found only %d commands", ran)
+		t.Errorf("found only %d commands, want at least 10", ran)
 	}
 	if moved := balance(t, startProcess(t, "ledger-read", "-dir", filepath.Join(home, "moved")).url); moved == 0 || moved > commits {
-		t.Errorf("what was moved has %d commits, of %d", moved, commits)
+		t.Errorf("the moved ledger has %d commits, want 1 to %d", moved, commits)
 	}
 }
 
@@ -106,6 +106,6 @@ func TestLogLinesAreExplained(t *testing.T) {
 		}
 	}
 	if found < 10 {
-		t.Errorf("found only %d lines", found)
+		t.Errorf("found only %d log lines, want at least 10", found)
 	}
 }

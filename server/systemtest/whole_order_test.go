@@ -33,7 +33,7 @@ func TestDaemonsInAnyOrder(t *testing.T) {
 	}
 	mustGet(t, r.url+"/v1/read/containers", &list)
 	if list.Data.Containers == nil || len(list.Data.Containers) != 0 {
-		t.Errorf("a read daemon without a log shows %v", list)
+		t.Errorf("a read daemon without a log shows %v, want an empty list", list)
 	}
 
 	w := startWriteProcess(t, dir)
@@ -142,7 +142,7 @@ func TestRefusedLogIsNotChanged(t *testing.T) {
 	w.stop(t)
 	segments, _, err := wal.Stat(dir, nil)
 	if err != nil || len(segments) < 2 {
-		t.Fatalf("%d segments, %v", len(segments), err)
+		t.Fatalf("the log has %d segments, want at least 2: %v", len(segments), err)
 	}
 	damage(t, dir)
 	last := &segments[len(segments)-1]

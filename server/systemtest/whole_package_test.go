@@ -85,11 +85,11 @@ func checkPackage(t *testing.T, deb string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := exec.Command(filepath.Join(root, "usr/bin/ledger-write"), "-version").Output(); err != nil || !strings.HasPrefix(string(out), "ledger-write v1.2.3-test") {
-		t.Errorf("%v %s", err, out)
+		t.Errorf("ledger-write -version: %v %s, want v1.2.3-test", err, out)
 	}
 	fields, err := exec.Command("dpkg-deb", "--field", deb, "Package", "Version", "Architecture").CombinedOutput()
 	if want := "Package: asset-ledger\nVersion: 1.2.3+test\nArchitecture: amd64\n"; err != nil || string(fields) != want {
-		t.Errorf("%v %s", err, fields)
+		t.Errorf("the fields of the package are %v %s, want %s", err, fields, want)
 	}
 }
 
@@ -170,10 +170,10 @@ func checkImage(t *testing.T, source string) {
 	}
 	w.Process.Signal(syscall.SIGTERM)
 	if err := w.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, words.String())
+		t.Errorf("the write daemon in the image did not exit with code 0: %v\n%s", err, words.String())
 	}
 	if said, err := inside("/ledgerctl", "wal", "verify", "-dir", "/data/log").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, said)
+		t.Errorf("ledgerctl wal verify in the image: %v\n%s", err, said)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestUnits(t *testing.T) {
 		out, _ = exec.Command(analyze, "verify", "--man=no", path, strings.TrimSuffix(path, "service")+"socket").CombinedOutput()
 		for line := range strings.Lines(string(out)) {
 			if strings.Contains(line, "ledger-") && !strings.Contains(line, "is not executable") {
-				t.Error(line)
+				t.Errorf("systemd-analyze verify: %s", line)
 			}
 		}
 	}

@@ -147,7 +147,7 @@ func startCommand(t *testing.T, name, listen string, line ...string) *process {
 	}
 	_, url, ok := strings.Cut(strings.TrimSpace(text), " ready on ")
 	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "https://127.0.0.1:") && !strings.HasSuffix(url, listen) {
-		t.Fatalf("%s: the ready line is %q", name, text)
+		t.Fatalf("%s: the ready line is %q, want a URL at %s", name, text, listen)
 	}
 	p.url = url
 	return p
@@ -190,7 +190,7 @@ func (p *process) exit(t *testing.T) int {
 		p.ended = nil
 	case <-time.After(time.Minute):
 		p.kill()
-		t.Fatalf("%s did not exit by itself\n%s", p.name, p.words)
+		t.Fatalf("%s did not exit by itself within a minute\n%s", p.name, p.words)
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -202,12 +202,12 @@ func (p *process) stop(t *testing.T) {
 	select {
 	case err := <-p.ended:
 		if err != nil {
-			t.Errorf("%s was asked to stop: %v\n%s", p.name, err, p.words)
+			t.Errorf("%s did not exit with code 0 when it was asked to stop: %v\n%s", p.name, err, p.words)
 		}
 	case <-time.After(time.Minute):
 		p.cmd.Process.Kill()
 		<-p.ended
-		t.Errorf("%s did not stop\n%s", p.name, p.words)
+		t.Errorf("%s did not stop within a minute\n%s", p.name, p.words)
 	}
 	p.ended = nil
 }

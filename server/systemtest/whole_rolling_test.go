@@ -46,7 +46,7 @@ func TestUpgradeWhileInUse(t *testing.T) {
 					break
 				}
 				if err == nil && a.status != 503 {
-					t.Errorf("%d %s", a.status, a.body)
+					t.Errorf("the client got %d %s, want 200 or 503", a.status, a.body)
 					return
 				}
 			}
@@ -97,6 +97,6 @@ func TestUpgradeWhileInUse(t *testing.T) {
 	<-ended
 	awaitSeq(t, r.url, int(acked.Load())+1)
 	if got := balance(t, r.url); int64(got) != acked.Load() {
-		t.Errorf("%d units, want %d", got, acked.Load())
+		t.Errorf("the balance is %d, want %d", got, acked.Load())
 	}
 }

@@ -22,7 +22,7 @@ func TestSecondSignal(t *testing.T) {
 		// The daemon accepts connections in order. Once it answers this one, it has
 		// accepted the silent one too.
 		if a, err := get(http.DefaultClient, p.url+"/v1/health"); err != nil || a.status != 200 {
-			t.Fatal(err, a)
+			t.Fatalf("health: %v %+v, want 200", err, a)
 		}
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		for { // until it accepts no more connections

@@ -45,7 +45,7 @@ const (
 func TestSmuggling(t *testing.T) {
 	w := newWorld(t, "write")
 	if len(smuggledBody) != 87 {
-		t.Fatal(len(smuggledBody))
+		t.Fatalf("the smuggled body has %d bytes, want the 87 of its Content-Length", len(smuggledBody))
 	}
 	const chunked = "Transfer-Encoding: chunked\r\n"
 	for _, c := range []struct {
@@ -92,11 +92,11 @@ func TestSmuggling(t *testing.T) {
 		}
 	}
 	if a, err := get(http.DefaultClient, w.read.url+"/v1/read/container/666"); err != nil || a.status != 404 {
-		t.Errorf("%v %d %s", err, a.status, a.body)
+		t.Errorf("the smuggled container: %v %d %s, want 404", err, a.status, a.body)
 	}
 	// The smuggled request on its own is valid and would be executed.
 	if said := talk(t, w.write.url, smuggled); !strings.Contains(said, `{"global_seq":1,`) {
-		t.Errorf("%q", said)
+		t.Errorf("the request on its own got %q, want commit 1", said)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestSmugglingReads(t *testing.T) {
 		} {
 			said := talk(t, d.url, "GET /v1/health HTTP/1.1\r\nHost: x\r\n"+head+secret)
 			if n := strings.Count(said, "HTTP/1.1 "); n != 1 || strings.Contains(said, "openapi") {
-				t.Errorf("%s: %d answers: %.300q", about, n, said)
+				t.Errorf("%s: %d responses, want 1: %.300q", about, n, said)
 			}
 		}
 	}
@@ -132,8 +132,8 @@ func firstAnswer(said string) (status int, body string) {
 	return status, body
 }
 
-// TestStrangeRequestLines checks that each request line gets a clear response,
-// and that only the marked ones reach the path that they seem to name.
+// TestStrangeRequestLines checks that each request line gets a clear response, and
+// that only those with status 200 are answered from the path that they seem to name.
 func TestStrangeRequestLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "write")
@@ -182,7 +182,7 @@ func TestStrangeRequestLines(t *testing.T) {
 				t.Errorf("%.80q: %.300q, want %d %s", c.line, said, c.status, c.code)
 			}
 			if len(said) > 60_000 || strings.Contains(said, "\nX-A:") {
-				t.Errorf("%.80q: a response of %d bytes", c.line, len(said))
+				t.Errorf("%.80q: a response of %d bytes, want at most 60,000 and no header from the path", c.line, len(said))
 			}
 		}
 	}
@@ -208,13 +208,13 @@ func TestRequestID(t *testing.T) {
 			res.Body.Close()
 			got := res.Header["X-Request-Id"]
 			if len(got) != 1 {
-				t.Fatalf("%q: %q", sent, got)
+				t.Fatalf("id %q: the response has the ids %q, want one", sent, got)
 			}
 			if fit := sent == "a" || sent[:min(5, len(sent))] == "order" || len(sent) == 128; fit != (got[0] == sent) {
-				t.Errorf("%q: %q", sent, got)
+				t.Errorf("id %q: the response has the id %q, want the same: %t", sent, got, fit)
 			} else if !fit {
 				if made[got[0]] || len(got[0]) < 8 {
-					t.Errorf("made %q, and %d before", got[0], len(made))
+					t.Errorf("the generated id %q is shorter than 8 bytes, or one of %d earlier ones", got[0], len(made))
 				}
 				made[got[0]] = true
 			}

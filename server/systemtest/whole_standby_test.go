@@ -35,7 +35,7 @@ func awaitStatus(t *testing.T, url string, status int) (a answer) {
 			return a
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: %d %s, %v", url, a.status, a.body, err)
+			t.Fatalf("%s: still %d %s, %v after a minute, want %d", url, a.status, a.body, err, status)
 		}
 	}
 }
@@ -53,17 +53,17 @@ func TestStandby(t *testing.T) {
 	b := startHost(t, store, "b")
 	first, err := post(http.DefaultClient, a.url+"/v1/commit", standbyCommit)
 	if err != nil || first.status != 200 {
-		t.Fatalf("%d %s %v", first.status, first.body, err)
+		t.Fatalf("the first commit got %d %s %v, want 200", first.status, first.body, err)
 	}
 	if h := awaitStatus(t, a.url+"/v1/health", 503); !strings.HasPrefix(h.body, `{"status":"degraded","role":"writer","commit_log":{"end_seq":1,`) ||
 		!strings.Contains(h.body, `"driver":{"name":"etcd","path":"etcd://fake/l"}`) {
-		t.Error(h.body)
+		t.Errorf("the writer's health must be degraded, as writer, with the driver etcd: %s", h.body)
 	}
 	if h := awaitStatus(t, b.url+"/v1/health", 200); !strings.HasPrefix(h.body, `{"status":"healthy","role":"standby","commit_log":{"end_seq":`) {
-		t.Error(h.body)
+		t.Errorf("the standby's health must be healthy, as standby: %s", h.body)
 	}
 	if r := awaitStatus(t, b.url+"/v1/readyz", 503); !strings.Contains(r.body, "http://a") {
-		t.Error(r.body)
+		t.Errorf("the standby's readyz does not name the writer: %s", r.body)
 	}
 	for _, path := range []string{"/v1/commit", "/v1/commit/batch", "/v1/commit/stream", "/v1/commit/preflight", "/v1/commit/1/reverse", "/v1/commit/1/reverse/preflight", "/v1/register/class", "/v1/register/class-shape"} {
 		resp, err := http.Post(b.url+path, "application/json", strings.NewReader(standbyCommit))
@@ -74,7 +74,7 @@ func TestStandby(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(body), `"code":"NotTheWriter"`) ||
 			!strings.Contains(string(body), `"details":{"writer":"http://a"}`) {
-			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
+			t.Errorf("%s: %d %s, want 503 NotTheWriter with the writer", path, resp.StatusCode, body)
 		}
 	}
 
@@ -82,7 +82,7 @@ func TestStandby(t *testing.T) {
 	c.Dir, c.Listen, c.Ready, c.Log, c.LogDriver.Standby = t.TempDir(), "127.0.0.1:0", io.Discard, slog.New(slog.DiscardHandler), false
 	c.Driver = &etcdlog.Driver{API: &etcdfake.Client{Store: store}, Prefix: "/l", Dir: c.Dir, Name: "c"}
 	if err := server.RunWrite(context.Background(), c); !errors.Is(err, wal.ErrLocked) || server.ExitCode(err) != server.ExitLocked {
-		t.Errorf("with -standby=false: %v", err)
+		t.Errorf("with -standby=false: %v, want ErrLocked", err)
 	}
 
 	a.stop()
@@ -92,7 +92,7 @@ func TestStandby(t *testing.T) {
 		t.Errorf("the first response was %s, the standby's is %d %s, %v", first.body, again.status, again.body, err)
 	}
 	if h := awaitStatus(t, b.url+"/v1/health", 503); !strings.HasPrefix(h.body, `{"status":"degraded","role":"writer"`) {
-		t.Error(h.body)
+		t.Errorf("the new writer's health must be degraded, as writer: %s", h.body)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestLosesItsPlace(t *testing.T) {
 	a := startHost(t, store, "a")
 	awaitStatus(t, a.url+"/v1/readyz", 200)
 	if first, err := post(http.DefaultClient, a.url+"/v1/commit", standbyCommit); err != nil || first.status != 200 {
-		t.Fatalf("%d %s %v", first.status, first.body, err)
+		t.Fatalf("the first commit got %d %s %v, want 200", first.status, first.body, err)
 	}
 	// Another daemon starts and takes over in one step, as if the lease had just
 	// expired.
@@ -120,7 +120,7 @@ func TestLosesItsPlace(t *testing.T) {
 	}
 	refused, err := post(http.DefaultClient, a.url+"/v1/commit", standbyCommit)
 	if err != nil || refused.status != 503 {
-		t.Errorf("a repeated request, after another daemon took over: %d %s, %v", refused.status, refused.body, err)
+		t.Errorf("a repeated request, after another daemon took over: %d %s, %v; want 503", refused.status, refused.body, err)
 	}
 	for {
 		if h := awaitStatus(t, a.url+"/v1/health", 200); strings.Contains(h.body, `"role":"standby"`) {
@@ -130,6 +130,6 @@ func TestLosesItsPlace(t *testing.T) {
 	w.Close()
 	awaitStatus(t, a.url+"/v1/readyz", 200)
 	if again, err := post(http.DefaultClient, a.url+"/v1/commit", standbyCommit); err != nil || again.status != 200 || !again.hit {
-		t.Errorf("as the writer again: %d %s, %v", again.status, again.body, err)
+		t.Errorf("a repeated request, as the writer again: %d %s, %v; want a hit", again.status, again.body, err)
 	}
 }

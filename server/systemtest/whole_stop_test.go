@@ -45,6 +45,6 @@ func TestStopDuringCostlyBatch(t *testing.T) {
 	}
 	w.stop(t)
 	if a := <-answered; a.status != 200 || !strings.Contains(a.body, "InstanceNotFound") || !strings.Contains(a.body, "ShuttingDown") {
-		t.Errorf("the response to the batch is %d %.300s", a.status, a.body)
+		t.Errorf("the response to the batch is %d %.300s, want 200 with InstanceNotFound and ShuttingDown", a.status, a.body)
 	}
 }

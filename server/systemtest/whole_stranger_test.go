@@ -87,12 +87,12 @@ func (s *sandbox) byStranger(command string) {
 		"make help": "make run ", "make demo": "demo: everything was as expected", "man": "ledgerctl",
 	} {
 		if strings.HasPrefix(command, start) && !strings.Contains(out, want) {
-			s.t.Errorf("it does not print %q:\n%s", want, out)
+			s.t.Errorf("%s does not print %q:\n%s", command, want, out)
 		}
 	}
 	// The demonstration kills a daemon, which the shell must not report.
 	if alien := regexp.MustCompile(`Killed|Terminated|line \d+:`).FindString(out); command == "make demo" && alien != "" {
-		s.t.Errorf("it prints %q:\n%s", alien, out)
+		s.t.Errorf("make demo prints %q:\n%s", alien, out)
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *sandbox) makeRun() {
 		s.t.Errorf("after Ctrl-C: %v\n%s%s", err, said, words)
 	}
 	if out := s.strangely("bin/ledgerctl wal verify -dir ledger-data"); !strings.Contains(out, "commits   1\n") {
-		s.t.Errorf("ledger-data is not complete:\n%s", out)
+		s.t.Errorf("ledger-data does not have the one commit:\n%s", out)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 				n := len(told[i]) // lines without a result are sent again
 				_, err := streamLines(w.url, func() (string, bool) { n++; return addOne(i, n-1), true }, func(line string) {
 					if !strings.HasPrefix(line, `{"global_seq":`) {
-						t.Errorf("client %d: %s", i, line)
+						t.Errorf("client %d got %s, want a commit", i, line)
 					}
 					told[i] = append(told[i], strings.Replace(line, `,"replayed":true}`, "}", 1))
 					if acknowledged.Add(1) == enough {
@@ -104,7 +104,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 				var now int64
 				fmt.Sscanf(again, `{"global_seq":%d,`, &now)
 				if now <= seq {
-					t.Errorf("client %d: commit %d comes after %d", i, now, seq)
+					t.Errorf("client %d: commit %d comes after %d, want the order of the lines", i, now, seq)
 				}
 				seq = now
 				if told[i][0] != again+"}" {
@@ -140,7 +140,7 @@ func TestStoppedStreams(t *testing.T) {
 		}
 	})
 	if err != nil || !whole || !strings.HasPrefix(last, `{"error":{"code":"ShuttingDown"`) {
-		t.Errorf("%v, ended correctly: %v, last line %s", err, whole, last)
+		t.Errorf("%v, ended correctly: %v, last line %s; want true and ShuttingDown", err, whole, last)
 	}
 	<-stopping
 	w = startWriteProcess(t, dir)

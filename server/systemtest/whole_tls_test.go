@@ -48,7 +48,7 @@ func TestTLS(t *testing.T) {
 		c.Log = slog.New(slog.NewTextHandler(lines, nil))
 	})
 	if !strings.HasPrefix(w.url, "https://127.0.0.1:") {
-		t.Fatal(w.url)
+		t.Fatalf("the URL is %s, want https", w.url)
 	}
 	addr := strings.TrimPrefix(w.url, "https://")
 	over := func(config *tls.Config) *http.Client {
@@ -73,13 +73,13 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	if status, body := ask(t, over(ca.client(clerk.load(t))), "POST", w.url+"/v1/register/class", "", `{"class_id":1,"name":"g"}`); status != 403 {
-		t.Errorf("a certificate without the scope: %d %s", status, body)
+		t.Errorf("a certificate without the scope: %d %s, want 403", status, body)
 	}
 	for about, config := range map[string]*tls.Config{
 		"an expired certificate": ca.client(expired.load(t)), "one of other roots": force(ca.client(), stranger.load(t)),
 	} {
 		if res, err := over(config).Get(w.url + "/v1/health"); err == nil {
-			t.Errorf("%s: %s", about, res.Status)
+			t.Errorf("%s was accepted: %s", about, res.Status)
 		}
 	}
 	old := ca.client()
@@ -95,7 +95,7 @@ func TestTLS(t *testing.T) {
 		}
 		defer conn.Close()
 		if s := conn.ConnectionState(); s.NegotiatedProtocol != "http/1.1" || s.Version != tls.VersionTLS13 {
-			t.Errorf("protocol %q, version %x", s.NegotiatedProtocol, s.Version)
+			t.Errorf("protocol %q, version %x; want http/1.1 and TLS 1.3", s.NegotiatedProtocol, s.Version)
 		}
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 	}
@@ -124,7 +124,7 @@ func TestTLS(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
 	if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "400") {
-		t.Errorf("plain text: %q %v", line, err)
+		t.Errorf("plain text: %q %v, want 400", line, err)
 	}
 }
 
@@ -158,19 +158,19 @@ func TestUnixSocket(t *testing.T) {
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
 	w := start()
 	if w.url != "unix:"+path {
-		t.Error("the ready line says", w.url)
+		t.Errorf("the ready line has %s, want unix:%s", w.url, path)
 	}
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode() != fs.ModeSocket|0o660 {
-		t.Errorf("%v %v", info, err)
+		t.Errorf("the socket is %v, %v; want mode 0660", info, err)
 	}
 	if status, body := ask(t, client, "POST", "http://ledger/v1/commit", "", fmt.Sprintf(oneContainer, 1)); status != 200 {
-		t.Error(status, body)
+		t.Errorf("a commit on the socket: %d %s, want 200", status, body)
 	}
 	taken := writer.DefaultConfig()
 	taken.Dir, taken.SegmentSize, taken.Listen, taken.Log = t.TempDir(), testSegment, "unix:"+path, slog.New(slog.DiscardHandler)
 	if err := server.RunWrite(t.Context(), taken); err == nil || !strings.Contains(err.Error(), "another program listens") {
-		t.Error("a second daemon on the socket:", err)
+		t.Errorf("a second daemon on the socket: %v, want that another program listens", err)
 	}
 	w.stop()
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -185,7 +185,7 @@ func TestUnixSocket(t *testing.T) {
 	stale.Close()
 	w = start()
 	if status, _ := ask(t, client, "GET", "http://ledger/v1/health", "", ""); status != 200 {
-		t.Error("instead of a socket that was left behind:", status)
+		t.Errorf("instead of a socket that was left behind: status %d, want 200", status)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestUnixSocket(t *testing.T) {
 		t.Error("a stopping daemon removed a file that is not its socket:", err)
 	}
 	if err := server.RunWrite(t.Context(), taken); err == nil || !strings.Contains(err.Error(), "is not a socket") {
-		t.Error("instead of a file:", err)
+		t.Errorf("instead of a file: %v, want that it is not a socket", err)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestAddresses(t *testing.T) {
 		c := writer.DefaultConfig()
 		c.Dir, c.Listen, c.Access, c.Log = filepath.Join(dir, "log"), "127.0.0.1:0", a, slog.New(slog.DiscardHandler)
 		if err := server.RunWrite(t.Context(), c); server.ExitCode(err) != server.ExitUsage {
-			t.Errorf("%+v: %v", a, err)
+			t.Errorf("%+v: %v, want exit code %d", a, err, server.ExitUsage)
 		}
 		if _, err := os.Stat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%+v: the folder of the log was created: %v", a, err)

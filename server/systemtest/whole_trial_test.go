@@ -150,7 +150,7 @@ func (s *stranger) fromPython(t *testing.T) {
 		t.Errorf("README.md does not say %s", command)
 	}
 	if out := s.runs(t, command); !strings.Contains(out, "'quantity': 1900") {
-		t.Errorf("it prints %s", out)
+		t.Errorf("the example prints %s, want a quantity of 1900", out)
 	}
 }
 
@@ -166,6 +166,6 @@ func (s *stranger) fromTypeScript(t *testing.T) {
 	}
 	commands := afterInstall.FindStringSubmatch(text(t, filepath.Join(s.checkout, "docs/clients/README.md")))
 	if out := s.runs(t, commands[1]+" && "+commands[3]); !strings.Contains(out, "quantity: 1") {
-		t.Errorf("it prints %s", out)
+		t.Errorf("the example prints %s, want a quantity", out)
 	}
 }

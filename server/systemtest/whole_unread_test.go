@@ -22,12 +22,12 @@ func TestUnreadPages(t *testing.T) {
 	bulk := `{"transactions":[` + strings.Repeat(one+",", 499) + one + `]}`
 	for range 10 { // all at once may take longer than the daemon's timeout on a busy machine
 		if a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk); err != nil || a.status != 200 {
-			t.Fatal(err, a.status)
+			t.Fatalf("a batch got %v %d, want 200", err, a.status)
 		}
 	}
 	a, err := get(http.DefaultClient, v.r.url+"/v1/read/freshness?wait=20s&min_seq=5000")
 	if err != nil || a.status != 200 {
-		t.Fatal(err, a.body)
+		t.Fatalf("the read daemon did not reach commit 5000: %v %s", err, a.body)
 	}
 	const clients = 300
 	most := int64(0)

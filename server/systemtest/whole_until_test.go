@@ -51,7 +51,7 @@ func TestUntilOfACopy(t *testing.T) {
 			return health.Until != 0
 		})
 		if health.Until != seq || (health.UntilTime != "") != strings.Contains(until, "time") {
-			t.Errorf("%s: health reports %+v", until, health)
+			t.Errorf("%s: health reports %+v, want commit %d, and a time only with -until-time", until, health, seq)
 		}
 		var fresh struct{ Freshness json.RawMessage }
 		mustGet(t, r.url+"/v1/read/container/1", &fresh)
@@ -61,7 +61,7 @@ func TestUntilOfACopy(t *testing.T) {
 		var past struct{ Balances []struct{ Quantity int } }
 		mustGetReady(t, fmt.Sprintf("%s/v1/read/container/1/balances?at_seq=%d", r.url, seq), &past)
 		if len(past.Balances) == 0 {
-			t.Errorf("%s: the past at its end is empty", until)
+			t.Errorf("%s: the past at its last commit is empty", until)
 		}
 		if a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/freshness?min_seq=%d&wait=100ms", r.url, seq+1)); err != nil || a.status == 200 {
 			t.Errorf("%s: commit %d is shown: %v %v", until, seq+1, err, a)
@@ -74,7 +74,7 @@ func TestUntilOfACopy(t *testing.T) {
 	later := copied("d", "-until", fmt.Sprint(end+3))
 	atEnd := arrives(t, truth.url, end)
 	if got := arrives(t, later.url, end); got != atEnd {
-		t.Errorf("before it stops, it shows\n%s\nwant\n%s", got, atEnd)
+		t.Errorf("before it stops, the daemon shows\n%s\nwant\n%s", got, atEnd)
 	}
 	last := commits(t, w.url, 4)
 	var stopped struct{ Balances json.RawMessage }
@@ -85,8 +85,8 @@ func TestUntilOfACopy(t *testing.T) {
 	if string(shown.Balances) != string(stopped.Balances) {
 		t.Errorf("-until beyond the end shows %s, want %s", shown.Balances, stopped.Balances)
 	}
-	// Without -until, the copy serves everything that was copied. A stopped one
-	// continues to serve without its source.
+	// Without -until, the copy serves everything that was copied. A daemon that has
+	// stopped following continues to serve without its source.
 	bySeq.stop(t)
 	whole := copied("b")
 	if got, want := arrives(t, whole.url, last), arrives(t, truth.url, last); got != want {
@@ -104,6 +104,6 @@ func TestUntilOfACopy(t *testing.T) {
 	truth.stop(t) // it writes a checkpoint in a later segment
 	code, _, words := runProgram(t, "ledger-read", "-dir", filepath.Join(base, "e"), "-from", w.url, "-name", "e", "-until", "5", "-listen", "127.0.0.1:0")
 	if code != 1 || !strings.Contains(words, "-until") || !strings.Contains(words, "began with a checkpoint of its source") {
-		t.Errorf("-until before the source's checkpoint: exit code %d, %s", code, words)
+		t.Errorf("-until before the source's checkpoint: exit code %d, want 1 and the reason: %s", code, words)
 	}
 }

@@ -26,7 +26,7 @@ func TestOldLogs(t *testing.T) {
 	t.Parallel()
 	logs, err := filepath.Glob(filepath.Join(formats, "v*", "*"))
 	if err != nil || len(logs) < 4 {
-		t.Fatalf("found only %d logs: %v", len(logs), err)
+		t.Fatalf("found only %d logs, want at least 4: %v", len(logs), err)
 	}
 	for _, home := range logs {
 		t.Run(strings.TrimPrefix(home, formats+"/"), func(t *testing.T) {
@@ -78,7 +78,7 @@ func readOldLog(t *testing.T, home string) *oldLog {
 		}
 		path, ok := strings.CutPrefix(in.Text(), "GET ")
 		if !ok || !in.Scan() {
-			t.Fatalf("expected.txt: %q", in.Text())
+			t.Fatalf("expected.txt has %q, want a digest, or GET with a response", in.Text())
 		}
 		old.questions = append(old.questions, [2]string{path, in.Text()})
 		if strings.Contains(in.Text(), `"code":"CommitArchived"`) {
@@ -87,7 +87,7 @@ func readOldLog(t *testing.T, home string) *oldLog {
 		}
 	}
 	if len(old.questions) < 3 {
-		t.Fatalf("only %d questions", len(old.questions))
+		t.Fatalf("expected.txt has only %d reads, want at least 3", len(old.questions))
 	}
 	return old
 }
@@ -175,7 +175,7 @@ func (old *oldLog) checkBytes(t *testing.T) {
 		return nil
 	}})
 	if err != nil || state.Seq() != old.ends || checkpoints == 0 && len(seqs) > 0 {
-		t.Errorf("%d checkpoints up to commit %d of %d: %v", checkpoints, state.Seq(), old.ends, err)
+		t.Errorf("executed up to commit %d of %d, with %d of %d checkpoints compared: %v", state.Seq(), old.ends, checkpoints, len(seqs), err)
 	}
 }
 
@@ -266,7 +266,7 @@ func (old *oldLog) checkBoth(t *testing.T) {
 	}
 	a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/container/987654321?wait=20s&min_seq=%d", r.url, old.ends+1))
 	if err != nil || a.status != 200 {
-		t.Errorf("%v %d %s", err, a.status, a.body)
+		t.Errorf("reading the new container: %v %d %s, want 200", err, a.status, a.body)
 	}
 	w.stop()
 	r.stop()
@@ -304,7 +304,7 @@ func TestOldLogsCanBeMade(t *testing.T) {
 	cmd := exec.Command("go", "run", "./testdata/formats/gen", folder)
 	cmd.Dir = "../.."
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("the generator failed: %v\n%s", err, out)
 	}
 	for _, path := range []string{"v1/empty", "v1/warehouse", "v1/archived", "v1/torn", "v2/part2"} {
 		name := filepath.Base(path)

@@ -134,8 +134,8 @@ func (w *docWalk) assign(t *testing.T, text string) {
 	w.toText = strings.NewReplacer(back...)
 }
 
-// run runs the document's commands, of which there must be some, and compares
-// what they print.
+// run runs the document's commands, of which there must be at least least, and
+// compares what they print.
 func (w *docWalk) run(t *testing.T, path string, least int) {
 	t.Helper()
 	file := filepath.Join("../..", path)
@@ -156,7 +156,7 @@ func (w *docWalk) run(t *testing.T, path string, least int) {
 		return out.String()
 	})
 	if ran < least {
-		t.Errorf("found only %d commands", ran)
+		t.Errorf("found only %d commands, want at least %d", ran, least)
 	}
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

@@ -26,7 +26,7 @@ func TestWarehouseFilesAreGenerated(t *testing.T) {
 		dir = warehouse
 	}
 	if out, err := exec.Command("go", "run", warehouse+"/gen", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("the generator failed: %v\n%s", err, out)
 	}
 	for _, name := range []string{"transactions.ndjson", "refused.txt", "expected.txt"} {
 		if diff := cmp.Diff(lines(t, filepath.Join(warehouse, name)), lines(t, filepath.Join(dir, name))); diff != "" {
@@ -110,7 +110,7 @@ func playBatches(t *testing.T, url string) (refused []string) {
 		some := all[first:min(first+size, len(all))]
 		a, err := post(http.DefaultClient, url+"/v1/commit/batch", `{"transactions":[`+strings.Join(some, ",")+`]}`)
 		if err != nil || a.status != 200 {
-			t.Fatalf("%v %d %s", err, a.status, a.body)
+			t.Fatalf("a batch got %v %d %s, want 200", err, a.status, a.body)
 		}
 		var body struct {
 			Results []struct{ Error *refusal }
@@ -155,7 +155,7 @@ func checkWarehouse(t *testing.T, url string) {
 		}
 	}
 	if asked < 50 {
-		t.Errorf("only %d queries were sent", asked)
+		t.Errorf("only %d reads were sent, want at least 50", asked)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestAlertsAreExplained(t *testing.T) {
 		}
 	}
 	if len(alerts) < 10 {
-		t.Errorf("found only %d alerts", len(alerts))
+		t.Errorf("found only %d alerts, want at least 10", len(alerts))
 	}
 }
 
@@ -104,7 +104,7 @@ func TestMetricsExist(t *testing.T) {
 			}
 		}
 		if len(names) < 15 {
-			t.Errorf("%s uses only %d metrics", file, len(names))
+			t.Errorf("%s uses only %d metrics, want at least 15", file, len(names))
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestPrometheus(t *testing.T) {
 		cmd.Wait()
 		for line := range strings.Lines(text(t, words.Name())) {
 			if !strings.Contains(line, "Received SIGTERM") {
-				t.Errorf("prometheus complains: %s", line)
+				t.Errorf("prometheus logged a warning: %s", line)
 			}
 		}
 	})
