@@ -99,7 +99,7 @@ func (r *trial) fatal(tx *ledger.Transaction, format string, args ...any) {
 	r.t.Fatalf(format, args...)
 }
 
-// step sends one request to both.
+// step sends one request to the ledger and the model.
 func (r *trial) step() {
 	r.t.Helper()
 	r.passTime()
@@ -124,7 +124,7 @@ func (r *trial) step() {
 	r.compare(&sent, want.Out, want.Refusal, err)
 	if err != nil {
 		if got := r.state.Digest(); got != before {
-			r.fatal(&sent, "rejected, but the digest went from %016x to %016x", before, got)
+			r.fatal(&sent, "rejected, but the digest changed from %016x to %016x", before, got)
 		}
 		r.seen.refused[refusal{want.Refusal.Kind, err.Code}]++
 		r.seen.operations += err.OpIndex + 1
@@ -139,8 +139,8 @@ func (r *trial) step() {
 	r.committed(&sent, batchSeq)
 }
 
-// passTime advances the clock, and makes both release the holds that have
-// expired.
+// passTime advances the clock. Every fourth time, it makes the ledger and the model
+// release holds that have expired.
 func (r *trial) passTime() {
 	r.t.Helper()
 	switch r.rng.IntN(30) {

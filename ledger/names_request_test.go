@@ -137,11 +137,11 @@ func TestLogHoldsIntegers(t *testing.T) {
 	noErrors(t, imported.Apply(&tx, 0, &out))
 	check(t, imported)
 	if s.Digest() != replayed.Digest() || s.Digest() != imported.Digest() {
-		t.Errorf("digests %016x, replayed %016x, imported %016x", s.Digest(), replayed.Digest(), imported.Digest())
+		t.Errorf("digests %016x, replayed %016x, imported %016x; want equal ones", s.Digest(), replayed.Digest(), imported.Digest())
 	}
 	rec.Out.Decisions[0].ID++
 	if err := NewState(Config{}).Replay(&rec, 0, 1); err == nil || !strings.Contains(err.Error(), "decision 0") {
-		t.Errorf("a different id assigned: %v", err)
+		t.Errorf("a record with a different assigned id: %v, want a divergence in decision 0", err)
 	}
 }
 
@@ -263,13 +263,13 @@ func TestPermitAndNames(t *testing.T) {
 		texts = append(texts, strings.ReplaceAll(string(err.AppendJSON(nil)), name, "NAME"))
 	}
 	if texts[0] != texts[1] || !strings.Contains(texts[0], "Forbidden") {
-		t.Errorf("%q", texts)
+		t.Errorf("the errors for another owner's name and for an unknown one are %q, want Forbidden twice, with the same text", texts)
 	}
 	if _, err := s.ContainerNamed("nobody", nil); err == nil || err.Code != ContainerNotFound || detail(err, "name") != "nobody" {
-		t.Errorf("%v", err)
+		t.Errorf("%v, want ContainerNotFound with the name nobody", err)
 	}
 	if _, err := s.ClassCoded("none"); err == nil || err.Code != ClassNotFound || detail(err, "code") != "none" {
-		t.Errorf("%v", err)
+		t.Errorf("%v, want ClassNotFound with the code none", err)
 	}
 }
 
@@ -281,13 +281,13 @@ func TestConditions(t *testing.T) {
 		RequireBalance container_id=2 class_id=1 key=0 at_least=0; RequireUnchanged container_id=1 since_seq=2; RequireUnchanged container_id=1 since_seq=9223372036854775807
 		RequireInstance instance_id=1 container_id=3; RequireInstance instance_id=1 container_id=3 slot_index=1; RequireInstance instance_id=2 container_id=4`)
 	if after, _ := s.Container(1); after != before {
-		t.Errorf("%+v became %+v", before, after)
+		t.Errorf("conditions changed container 1 from %+v to %+v", before, after)
 	}
 	// Conditions see the effects of the operations before them.
 	accept(t, s, "RemoveFungible container_id=1 class_id=1 key=0 quantity=100; RequireBalance container_id=1 class_id=1 key=0 at_most=0")
 	refuse(t, s, "AddFungible container_id=1 class_id=1 key=0 quantity=1; RequireBalance container_id=1 class_id=1 key=0 at_most=0")
 	err := refuse(t, s, fmt.Sprintf("AddFungible container_id=1 class_id=1 key=0 quantity=1; RequireUnchanged container_id=1 since_seq=%d", s.Seq()))
 	if err.Code != RequirementFailed || err.OpIndex != 1 || err.Code.Status() != 412 {
-		t.Errorf("%v", err)
+		t.Errorf("%v with status %d, want RequirementFailed at operation 1 with status 412", err, err.Code.Status())
 	}
 }

@@ -17,14 +17,14 @@ func TestValidNames(t *testing.T) {
 		"": false, "0": false, "123": false, "-a": false, "/a": false, "_a": false, "a b": false, "ä": false, "a\n": false, "a\x00": false, "a,b": false, ".a": false,
 	} {
 		if got := ValidContainerName(name); got != valid {
-			t.Errorf("ValidContainerName(%q) is %v", name, got)
+			t.Errorf("ValidContainerName(%q) is %t, want %t", name, got, valid)
 		}
 		if got := ValidClassCode([]byte(name)); got != (valid && len(name) <= 32) {
-			t.Errorf("ValidClassCode(%q) is %v", name, got)
+			t.Errorf("ValidClassCode(%q) is %t, want %t", name, got, !got)
 		}
 	}
 	if !ValidClassCode(strings.Repeat("x", 32)) || ValidClassCode(strings.Repeat("x", 33)) {
-		t.Error("a code has at most 32 characters")
+		t.Error("ValidClassCode rejects 32 characters or accepts 33")
 	}
 }
 
@@ -38,7 +38,7 @@ func TestNamesAndCodes(t *testing.T) {
 	k, err := s.Class(FirstAssigned)
 	noErrors(t, err)
 	if c.Name != "users/42" || k.Code != "EUR" || k.Name != "Euro" {
-		t.Errorf("container %+v, class %+v", c, k)
+		t.Errorf("container %+v and class %+v, want users/42 and EUR, Euro", c, k)
 	}
 	balances, _, _, err := s.Balances(nil, 5, BalanceFilter{}, nil, 10)
 	noErrors(t, err)
@@ -47,13 +47,13 @@ func TestNamesAndCodes(t *testing.T) {
 	out := accept(t, s, "RenameContainer container_id=shop name=market; RenameClass class_id=EUR name=Cent code=null; RenameContainer container_id=market name=null")
 	expect(t, "what was replaced", []Decision{{Op: 0, Renamed: true, Was: "shop"}, {Op: 1, Renamed: true, Was: "Euro\nEUR"}, {Op: 2, Renamed: true, Was: "market"}}, out.Decisions)
 	if c, _ := s.Container(5); c.Name != "" || c.UpdatedSeq != 2 {
-		t.Errorf("the shop is %+v", c)
+		t.Errorf("the shop is %+v, want no name and updated_seq 2", c)
 	}
 	if k, _ := s.Class(FirstAssigned); k.Code != "" || k.Name != "Cent" || k.RegisteredSeq != 1 {
-		t.Errorf("the class is %+v", k)
+		t.Errorf("the class is %+v, want no code, the name Cent and registered_seq 1", k)
 	}
-	// The current name of something may be set again. A removed container frees its
-	// name.
+	// A container or class can be given its current name again. A removed container
+	// frees its name.
 	accept(t, s, `RenameContainer container_id=users/42 name=users/42; RenameClass class_id=4503599627370496 code=EUR; RenameClass class_id=EUR code=EUR
 		CreateContainer container_id=6 kind=Standard name=market; RemoveContainer container_id=market; RenameContainer container_id=5 name=market`)
 }
@@ -75,7 +75,7 @@ func TestAssignedIDs(t *testing.T) {
 	// After a rejection, the same id is assigned next.
 	refuse(t, s, "CreateContainer kind=Standard name=d; RemoveContainer container_id=99")
 	named("e", first+5)
-	// A replay and a state from a checkpoint assign the same ids.
+	// A state from a checkpoint assigns the same ids.
 	loaded := loadCheckpoint(t, checkpointOf(t, s), 0)
 	check(t, loaded)
 	for _, s := range []*State{s, loaded} {
@@ -84,8 +84,8 @@ func TestAssignedIDs(t *testing.T) {
 	}
 }
 
-// TestFreeIDs compares freeIDs with a search from the beginning. Most of the
-// searches are undone.
+// TestFreeIDs compares freeIDs with a search from the beginning. Half of the
+// transactions that search are rejected.
 func TestFreeIDs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	f := freeIDs{from: 1, upto: 1}
@@ -140,11 +140,11 @@ func TestFreeIDsForget(t *testing.T) {
 		delete(live, id)
 	}
 	if f.count > maxHoles {
-		t.Errorf("%d holes", f.count)
+		t.Errorf("%d holes, want at most %d", f.count, maxHoles)
 	}
 	for low := int64(1); low < 5; low++ {
 		if got := f.next(1, low, func(id int64) bool { return live[id] }); got != low {
-			t.Errorf("from %d: %d", low, got)
+			t.Errorf("the lowest free id from %d is %d, want %d", low, got, low)
 		}
 	}
 }
@@ -182,11 +182,11 @@ func TestOrdered(t *testing.T) {
 		}
 		for _, page := range o.pages {
 			if len(page) == 0 || len(page) > pageLen {
-				t.Fatalf("a page of %d entries", len(page))
+				t.Fatalf("a page has %d entries, want 1 to %d", len(page), pageLen)
 			}
 		}
 		if n := len(got); from == 0 && len(o.pages) > 1+n/(pageLen*3/8)+1 {
-			t.Fatalf("%d pages for %d entries", len(o.pages), n)
+			t.Fatalf("%d pages for %d entries, want at most %d", len(o.pages), n, 1+n/(pageLen*3/8)+1)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func TestNamedContainers(t *testing.T) {
 						var page []ContainerInfo
 						page, after, more = s.NamedContainers(nil, prefix, ContainerFilter{Owner: owner, Kind: kind}, owners, after, limit)
 						if len(page) > limit || more && len(page) == 0 {
-							t.Fatalf("a page of %d with limit %d, more: %v", len(page), limit, more)
+							t.Fatalf("a page of %d with limit %d, more: %t; want 1 to the limit while there is more", len(page), limit, more)
 						}
 						got = append(got, page...)
 					}
@@ -271,7 +271,7 @@ func TestNamedContainers(t *testing.T) {
 		}
 	}
 	if _, _, more := s.NamedContainers(nil, "", ContainerFilter{}, nil, "", 0); !more {
-		t.Error("limit 0: no more")
+		t.Error("with limit 0 there are no more containers, want more")
 	}
 }
 
@@ -298,7 +298,7 @@ func TestCheckpointNamesRefused(t *testing.T) {
 		}
 	}
 	if err := load(func(items []byte) []byte { return items }); err != nil {
-		t.Fatalf("unchanged: %v", err)
+		t.Fatalf("an unchanged checkpoint: %v", err)
 	}
 	for want, change := range map[string]func([]byte) []byte{
 		"occurs twice":              swap("\x09\x02bb", "\x09\x02aa"),
@@ -315,9 +315,8 @@ func TestCheckpointNamesRefused(t *testing.T) {
 	}
 }
 
-// TestNamesLeaveNoTrace checks that records, digest and checkpoint of a ledger
-// without names are those of version 1, and that removed names leave no trace
-// in the digest.
+// TestNamesLeaveNoTrace checks that only a checkpoint with names has version 2, and
+// that removed names leave no trace in the digest.
 func TestNamesLeaveNoTrace(t *testing.T) {
 	plain, named := NewState(Config{}), NewState(Config{})
 	accept(t, plain, "CreateContainer container_id=1 kind=Standard; RegisterClass class_id=1 name=gold")
@@ -327,10 +326,10 @@ func TestNamesLeaveNoTrace(t *testing.T) {
 	}
 	accept(t, plain, "CreateContainer container_id=2 kind=Standard")
 	if v := checkpointOf(t, plain)[8]; v != checkpointVersion1 {
-		t.Errorf("a checkpoint without names has version %d", v)
+		t.Errorf("a checkpoint without names has version %d, want 1", v)
 	}
 	if v := checkpointOf(t, named)[8]; v != checkpointVersion2 {
-		t.Errorf("a checkpoint with names has version %d", v)
+		t.Errorf("a checkpoint with names has version %d, want 2", v)
 	}
 	accept(t, named, "CreateContainer container_id=2 kind=Standard; RenameClass class_id=1 code=null; RemoveContainer container_id=1; CreateContainer container_id=1 kind=Standard")
 	accept(t, plain, "RemoveContainer container_id=1; CreateContainer container_id=1 kind=Standard")

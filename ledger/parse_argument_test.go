@@ -157,13 +157,13 @@ func TestArgumentFaults(t *testing.T) {
 func TestMintedNamesOnlyEarlierMints(t *testing.T) {
 	burn := `{"op":"BurnInstance","args":{"instance_id":{"minted":0}}}`
 	if _, err := parseOne(`{"operations":[` + burn + `,` + mint + `]}`); show(err) != "InvalidRequest instance_id 0" {
-		t.Error(err)
+		t.Errorf("a reference to a later mint: %v, want InvalidRequest in instance_id", err)
 	}
 	// The count restarts with each transaction of a batch.
 	var b BatchRequest
 	body := `{"transactions":[{"operations":[` + mint + `,` + burn + `]},{"operations":[` + burn + `]}]}`
 	if err := ParseBatch([]byte(body), &b, ParseLimits{}); err != nil || b.Errs[0] != nil || show(b.Errs[1]) != "InvalidRequest instance_id 0" {
-		t.Error(err, b.Errs)
+		t.Errorf("a batch: %v, its transactions: %v; want InvalidRequest in instance_id for the second transaction only", err, b.Errs)
 	}
 }
 
@@ -189,6 +189,6 @@ func TestParsedArguments(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", tx.Ops, want)
 	}
 	if string(tx.Metadata) != `{"n":1.50,"s":"a b"}` || string(tx.Key) != "k1" || tx.Endpoint != EndpointCommit {
-		t.Errorf("metadata %s, key %s, endpoint %d", tx.Metadata, tx.Key, tx.Endpoint)
+		t.Errorf(`metadata %s, key %s, endpoint %d; want {"n":1.50,"s":"a b"}, k1, %d`, tx.Metadata, tx.Key, tx.Endpoint, EndpointCommit)
 	}
 }

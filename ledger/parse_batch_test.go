@@ -68,7 +68,7 @@ func TestParseBatchOnError(t *testing.T) {
 		{`{"transactions":[` + oneTransfer + `]}`, false},
 	} {
 		if err := ParseBatch([]byte(tt.body), &b, ParseLimits{}); err != nil || b.StopOnError != tt.stop {
-			t.Errorf("%s: stop is %v, %v", tt.body, b.StopOnError, err)
+			t.Errorf("%s: StopOnError is %t, want %t (%v)", tt.body, b.StopOnError, tt.stop, err)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func compareWithSingle(t *testing.T, body []byte, b *BatchRequest) {
 	t.Helper()
 	var plain struct{ Transactions []json.RawMessage }
 	if err := json.Unmarshal(body, &plain); err != nil || len(plain.Transactions) != len(b.Txs) {
-		t.Fatalf("%d transactions of %d: %v", len(b.Txs), len(plain.Transactions), err)
+		t.Fatalf("the batch has %d transactions, want %d (%v)", len(b.Txs), len(plain.Transactions), err)
 	}
 	var tx Transaction
 	for i, text := range plain.Transactions {
@@ -114,7 +114,7 @@ func TestBatchGrowsUnderItsTransactions(t *testing.T) {
 		return transferBody(i)
 	})
 	var b BatchRequest
-	for range 2 { // first with no memory, then with all of it
+	for range 2 { // first with new memory, then with that of the first round
 		if err := ParseBatch(body, &b, ParseLimits{}); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestParsingAllocatesNothing(t *testing.T) {
 	for name, parse := range checks {
 		parse()
 		if n := testing.AllocsPerRun(50, parse); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
+			t.Errorf("%s: %v allocations, want 0", name, n)
 		}
 	}
 }

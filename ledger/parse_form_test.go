@@ -83,7 +83,7 @@ func TestForms(t *testing.T) {
 	}
 	for _, line := range formlessLines {
 		if parseTwo(t, []byte(line), []byte(line), ParseLimits{}) {
-			t.Errorf("%s has a form", line)
+			t.Errorf("%s has a form, want none", line)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func mutate(r *rand.Rand, line string) []byte {
 		switch r.IntN(4) {
 		case 0: // a byte
 			to = min(from+1, len(b))
-		case 1, 2: // a number, or the value of a key
+		case 1, 2: // a number, or digits of an idempotency key
 			for from > 0 && from < len(b) && b[from]-'0' > 9 {
 				from--
 			}
@@ -134,7 +134,7 @@ func TestFormsOfMutatedLines(t *testing.T) {
 		}
 	}
 	if had < rounds/4 {
-		t.Errorf("only %d lines had the form of the previous one", had)
+		t.Errorf("%d lines had the form of the previous one, want at least %d", had, rounds/4)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestFormsAreGivenUp(t *testing.T) {
 		parse(formLines[i/formPause%2])
 	}
 	if f := &b.parser.form; f.score != formScore || string(f.text) != formLines[0] {
-		t.Errorf("the form after many lines has score %d: %s", f.score, f.text)
+		t.Errorf("after many lines, the form has score %d: %s; want %d: %s", f.score, f.text, formScore, formLines[0])
 	}
 }
 

@@ -28,14 +28,14 @@ func FuzzParseTransaction(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		err := ParseTransaction(body, &tx, ParseLimits{})
 		if malformed := err != nil && err.Code == MalformedJSON; malformed == wellFormed(body, DefaultNesting) {
-			t.Fatalf("MalformedJSON is %v: %v", malformed, err)
+			t.Fatalf("the error is MalformedJSON: %t, want %t (%v)", malformed, !malformed, err)
 		}
 		if err != nil {
 			if err.Code != MalformedJSON && err.Code != InvalidRequest && err.Code != UnknownOperation {
-				t.Fatal(err)
+				t.Fatalf("%v, want MalformedJSON, InvalidRequest or UnknownOperation", err)
 			}
 			if !wellFormed(err.AppendJSON(nil), DefaultNesting) {
-				t.Fatalf("the answer is %s", err.AppendJSON(nil))
+				t.Fatalf("the error is not well-formed JSON: %s", err.AppendJSON(nil))
 			}
 			return
 		}
@@ -47,11 +47,11 @@ func FuzzParseTransaction(f *testing.F) {
 		}
 		text = append(text, '}')
 		if err := ParseTransaction(text, &again, ParseLimits{}); err != nil || !reflect.DeepEqual(again.Ops, tx.Ops) {
-			t.Fatalf("%s: %v", text, err)
+			t.Fatalf("%s: %v, operations %+v, want %+v", text, err, again.Ops, tx.Ops)
 		}
 		if len(tx.Key) > 0 {
 			if err := again.SetHeaderKey([]string{string(tx.Key)}); err != nil || again.Hash != tx.Hash || !bytes.Equal(again.Key, tx.Key) {
-				t.Fatalf("%s: hash %x, was %x (%v)", text, again.Hash, tx.Hash, err)
+				t.Fatalf("%s: key %s, hash %x, want %s, %x (%v)", text, again.Key, again.Hash, tx.Key, tx.Hash, err)
 			}
 		}
 	})
@@ -66,16 +66,16 @@ func FuzzParseReversal(f *testing.F) {
 		seq = seq>>1 | 1
 		err := ParseReversal(body, seq, &tx, ParseLimits{})
 		if malformed := err != nil && err.Code == MalformedJSON; malformed == wellFormed(body, DefaultNesting) {
-			t.Fatalf("MalformedJSON is %v: %v", malformed, err)
+			t.Fatalf("the error is MalformedJSON: %t, want %t (%v)", malformed, !malformed, err)
 		}
 		if err != nil {
 			if err.Code != MalformedJSON && err.Code != InvalidRequest || !wellFormed(err.AppendJSON(nil), DefaultNesting) {
-				t.Fatal(err)
+				t.Fatalf("%s, want MalformedJSON or InvalidRequest in well-formed JSON", err.AppendJSON(nil))
 			}
 			return
 		}
 		if len(tx.Ops) > 0 || tx.Reverses != seq || tx.Endpoint != EndpointReverse {
-			t.Fatalf("%s gives %+v", body, tx)
+			t.Fatalf("%s gives %+v, want a reversal of commit %d without operations", body, tx, seq)
 		}
 		if len(tx.Key) == 0 {
 			return
@@ -87,7 +87,7 @@ func FuzzParseReversal(f *testing.F) {
 				err = to.SetHeaderKey([]string{string(tx.Key)})
 			}
 			if err != nil || (to.Hash == tx.Hash) != (at == seq) {
-				t.Fatalf("%s of commit %d: hash %x, was %x (%v)", text, at, to.Hash, tx.Hash, err)
+				t.Fatalf("%s of commit %d: hash %x, that of commit %d is %x (%v); want equal hashes for equal commits only", text, at, to.Hash, seq, tx.Hash, err)
 			}
 		}
 	})
@@ -100,7 +100,7 @@ func FuzzParseBatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		err := ParseBatch(body, &b, ParseLimits{})
 		if malformed := err != nil && err.Code == MalformedJSON; malformed == wellFormed(body, DefaultNesting) {
-			t.Fatalf("MalformedJSON is %v: %v", malformed, err)
+			t.Fatalf("the error is MalformedJSON: %t, want %t (%v)", malformed, !malformed, err)
 		}
 		if err == nil {
 			compareWithSingle(t, body, &b)

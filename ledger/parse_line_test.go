@@ -38,19 +38,19 @@ func TestParseLine(t *testing.T) {
 			b.ParseLine([]byte(line), ParseLimits{})
 		}
 		if len(b.Txs) != len(lines) || len(b.Errs) != len(lines) {
-			t.Fatalf("%d transactions, %d errors", len(b.Txs), len(b.Errs))
+			t.Fatalf("%d transactions and %d errors, want %d of each", len(b.Txs), len(b.Errs), len(lines))
 		}
 		for i, line := range lines {
 			var alone Transaction
 			err := ParseTransaction([]byte(line), &alone, ParseLimits{})
 			if d := cmp.Diff(err, b.Errs[i]); d != "" {
-				t.Errorf("line %d: %s", i, d)
+				t.Errorf("the error of line %d (-alone +in the stream):\n%s", i, d)
 			}
 			if err != nil {
 				alone = Transaction{}
 			}
 			if d := cmp.Diff(alone, b.Txs[i], cmpopts.IgnoreUnexported(Transaction{})); d != "" {
-				t.Errorf("line %d: %s", i, d)
+				t.Errorf("line %d (-alone +in the stream):\n%s", i, d)
 			}
 		}
 	}

@@ -179,13 +179,13 @@ func TestParseRegistration(t *testing.T) {
 			t.Errorf("%s: %s, want %s (%v)", tt.body, show(err), tt.want, err)
 		}
 		if err == nil && (len(tx.Ops) != 1 || tx.Endpoint != tt.e || tx.Ops[0].Kind != RegisterClass+OpKind(tt.e-EndpointRegisterClass)) {
-			t.Errorf("%s: %+v", tt.body, tx)
+			t.Errorf("%s: %+v, want one registration with endpoint %d", tt.body, tx, tt.e)
 		}
 	}
 	// The hash distinguishes endpoints.
 	commit, _ := parseOne(`{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"gold"}}}],"idempotency_key":"k"}`)
 	if err := ParseRegistration([]byte(`{"class_id":1,"name":"gold","idempotency_key":"k"}`), EndpointRegisterClass, &tx, ParseLimits{}); err != nil || tx.Hash == commit.Hash {
-		t.Error(err, tx.Hash)
+		t.Errorf("a registration has the hash %x (%v), want a different one from that of the same operation in a commit, %x", tx.Hash, err, commit.Hash)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestErrorsShowLittleOfLongNames(t *testing.T) {
 		`{"operations":[],"` + long + `":1,"` + long + `":1}`,
 	} {
 		if _, err := parseOne(body); err == nil || len(err.AppendJSON(nil)) > 1000 {
-			t.Errorf("%.40s: an answer of %d bytes", body, len(err.AppendJSON(nil)))
+			t.Errorf("%.40s: %d bytes of error, want at most 1000", body, len(err.AppendJSON(nil)))
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestScratchMemoryIsLetGo(t *testing.T) {
 	body = append(body, `},"operations":[]}`...)
 	var tx Transaction
 	if err := ParseTransaction(body, &tx, ParseLimits{}); err == nil {
-		t.Fatal("the request was accepted")
+		t.Fatal("the request was accepted, want a rejection")
 	}
 	if cap(tx.scratch.names) <= keepNames {
 		t.Fatalf("room for only %d names: the test proves nothing", cap(tx.scratch.names))
@@ -221,7 +221,7 @@ func TestScratchMemoryIsLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := tx.scratch; cap(p.names) > keepNames || cap(p.text) > keepBytes {
-		t.Errorf("room for %d names and %d bytes was kept", cap(p.names), cap(p.text))
+		t.Errorf("room for %d names and %d bytes was kept, want at most %d and %d", cap(p.names), cap(p.text), keepNames, keepBytes)
 	}
 }
 
@@ -229,13 +229,13 @@ func TestNestingLimit(t *testing.T) {
 	var tx Transaction
 	for limit, want := range map[int]string{3: "MalformedJSON", 4: "ok"} {
 		if err := ParseTransaction([]byte(oneTransfer), &tx, ParseLimits{Nesting: limit}); show(err) != want {
-			t.Errorf("limit %d: %v", limit, err)
+			t.Errorf("a transaction with limit %d: %v, want %s", limit, err, want)
 		}
 	}
 	var b BatchRequest
 	for limit, want := range map[int]string{5: "MalformedJSON", 6: "ok"} {
 		if err := ParseBatch(batchBody(1, transferBody), &b, ParseLimits{Nesting: limit}); show(err) != want {
-			t.Errorf("limit %d: %v", limit, err)
+			t.Errorf("a batch with limit %d: %v, want %s", limit, err, want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 // limitedWorld has containers 1 (Slots) and 2 (Grid) of owner 7, containers 11
 // and 12 of owner 8, and containers 21 and 22 without an owner. Instance 1 is in
-// a slot of container 1, and 2 in a slot of container 11. Instance 3 is attached to 1,
-// 4 is attached to 2, and 5 is nowhere.
+// a slot of container 1, and 2 in a slot of container 11. Instance 3 is attached to
+// instance 1, 4 is attached to instance 2, and 5 is nowhere.
 func limitedWorld(t testing.TB) *State {
 	s := NewState(Config{IdempotencyKeys: 10})
 	accept(t, s, `
@@ -26,7 +26,7 @@ func limitedWorld(t testing.TB) *State {
 	return s
 }
 
-// TestPermit tries every operation as a client limited to owner 7.
+// TestPermit tries operations as a client limited to the owners 3 and 7.
 func TestPermit(t *testing.T) {
 	for _, c := range []struct {
 		ops  string
@@ -102,22 +102,22 @@ func TestPermit(t *testing.T) {
 				record := AppendRecord(nil, tx, out)
 				twin, rec := limitedWorld(t), Record{}
 				if err := rec.Decode(record); err != nil || string(rec.Tx.Principal) != "seven" || rec.Tx.Permit() != nil {
-					t.Fatal(err, rec.Tx)
+					t.Fatalf("the record is decoded as %+v (%v), want principal seven and no permit", rec.Tx, err)
 				}
 				if err := twin.Replay(&rec, 0, 1); err != nil || twin.Digest() != s.Digest() {
-					t.Error("replayed:", err)
+					t.Errorf("replayed: %v, digest %016x, want %016x", err, twin.Digest(), s.Digest())
 				}
 				return
 			}
 			if err == nil || err.Code != c.code || err.OpIndex != c.op || s.Digest() != before {
-				t.Errorf("%v, want %s at operation %d", err, c.code, c.op)
+				t.Errorf("%v, want %s at operation %d; the digest is %016x, want %016x", err, c.code, c.op, s.Digest(), before)
 			}
 		})
 	}
 }
 
-// TestTransferOnly tries every operation as clients with only the scope
-// transfer.
+// TestTransferOnly tries every operation as clients that have the scope transfer, but
+// not commit.
 func TestTransferOnly(t *testing.T) {
 	allowed := map[OpKind]bool{}
 	for _, c := range []string{
@@ -160,7 +160,7 @@ func TestTransferOnly(t *testing.T) {
 		tx := asTx(t, "RegisterClass class_id=9 name=tin")
 		tx.SetSender([]byte("mover"), &Permit{Transfer: true, Register: register})
 		if err := limitedWorld(t).Apply(tx, 0, &Outcome{}); (err == nil) != (code == "") {
-			t.Errorf("registering with register=%v: %v", register, err)
+			t.Errorf("registering with register=%t: %v, want %q", register, err, code)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestTotalsStayHidden(t *testing.T) {
 			tx.SetSender([]byte("seven"), p)
 			err := s.Apply(tx, 0, &Outcome{})
 			if err == nil || err.Code != InvalidOperation {
-				t.Fatal(err)
+				t.Fatalf("%v, want InvalidOperation", err)
 			}
 			said = append(said, string(err.AppendJSON(nil)))
 		}
@@ -187,7 +187,7 @@ func TestTotalsStayHidden(t *testing.T) {
 		t.Errorf("the limited client got different responses: %s\nand %s", said[0], said[2])
 	}
 	if said[1] == said[3] || !strings.Contains(said[1], `"total_quantity":21`) {
-		t.Errorf("the unlimited client got %s\nand %s", said[1], said[3])
+		t.Errorf("the unlimited client got %s\nand %s, want different totals, first 21", said[1], said[3])
 	}
 }
 
@@ -206,18 +206,18 @@ func TestForbiddenTellsNothing(t *testing.T) {
 			tx.SetSender([]byte("seven"), &Permit{Owners: []int64{7}})
 			err := s.Apply(tx, 0, &Outcome{})
 			if err == nil || err.Code != Forbidden {
-				t.Fatal(words[0], id, err)
+				t.Fatalf("%s of %s: %v, want Forbidden", words[0], id, err)
 			}
 			said = append(said, strings.ReplaceAll(string(err.AppendJSON(nil)), id, "#"))
 		}
 		if said[0] != said[1] {
-			t.Errorf("%s: %s\nand %s", words[0], said[0], said[1])
+			t.Errorf("%s: another owner's item gives %s\nand a missing one %s", words[0], said[0], said[1])
 		}
 	}
 }
 
-// TestKeyOfAnotherSender checks that an idempotency key shows its result only
-// to its own client.
+// TestKeyOfAnotherSender checks that the request hash depends on the sender, so that an
+// idempotency key shows its result to no other sender.
 func TestKeyOfAnotherSender(t *testing.T) {
 	hash := func(name string) [16]byte {
 		tx := asTx(t, "RemoveContainer container_id=1")

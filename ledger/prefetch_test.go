@@ -30,7 +30,7 @@ func TestPrefetchFinds(t *testing.T) {
 		}
 		s.Prefetch()
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want 0", n)
 	}
 	for _, d := range s.ahead.sides[:len(want)] {
 		if d.container == 0 {
@@ -38,12 +38,12 @@ func TestPrefetchFinds(t *testing.T) {
 			continue
 		}
 		if d.hash != stackHash(d.container, d.class, d.key) {
-			t.Errorf("%+v belongs to another stack", d)
+			t.Errorf("%+v has the hash of another stack", d)
 		}
 		got = append(got, found{s.containers.at(d.container).id, s.classes.at(d.class).id, d.key})
 	}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(found{})); d != "" {
-		t.Error(d)
+		t.Errorf("stacks found (-want +got):\n%s", d)
 	}
 	if s.Digest() != digest || s.Seq() != seq {
 		t.Error("Prefetch changed the state")
@@ -75,18 +75,18 @@ func TestPrefetchChangesNothing(t *testing.T) {
 			var out Outcome
 			one, other := plain.Apply(&group[i], 0, &out), ahead.Apply(&group[i], 0, &out)
 			if d := cmp.Diff(one, other, cmp.AllowUnexported(Error{}, Detail{})); d != "" {
-				t.Fatal(d)
+				t.Fatalf("rejections (-plain +prefetched):\n%s", d)
 			}
 			if one != nil {
 				refused++
 			}
 		}
 		if plain.Digest() != ahead.Digest() {
-			t.Fatal("the states differ")
+			t.Fatalf("the digest is %016x after prefetching, want %016x", ahead.Digest(), plain.Digest())
 		}
 	}
 	if refused == 0 || ahead.Seq() < 1000 {
-		t.Errorf("%d commits, %d rejected: the test proves little", ahead.Seq(), refused)
+		t.Errorf("%d commits and %d rejections, want at least 1000 and 1", ahead.Seq(), refused)
 	}
 	if err := ahead.Invariants(); err != nil {
 		t.Error(err)
@@ -107,13 +107,13 @@ func TestApplyAhead(t *testing.T) {
 			before := one.Digest()
 			refused, also := one.Apply(tx, 0, &was), all.Apply(tx, 0, &is)
 			if d := cmp.Diff(refused, also, cmp.AllowUnexported(Error{}, Detail{})); d != "" {
-				t.Fatal(d)
+				t.Fatalf("rejections (-plain +prefetched):\n%s", d)
 			}
 			if d := cmp.Diff(was, is, cmp.AllowUnexported(Fact{})); d != "" {
-				t.Fatal(d)
+				t.Fatalf("outcomes (-plain +prefetched):\n%s", d)
 			}
 			if one.Digest() != all.Digest() {
-				t.Fatalf("after %+v the digests are %016x and %016x", tx.Ops, one.Digest(), all.Digest())
+				t.Fatalf("after %+v the digest is %016x, with prefetching %016x", tx.Ops, one.Digest(), all.Digest())
 			}
 			if refused == nil && r.IntN(4) == 0 {
 				one.Undo()
@@ -159,13 +159,13 @@ func TestApplyAhead(t *testing.T) {
 		}
 	}
 	if ahead < 3000 {
-		t.Errorf("only %d plain transfers: the test proves little", ahead)
+		t.Errorf("%d plain transfers, want at least 3000", ahead)
 	}
 }
 
 // TestGuesses checks that transfers between containers with consecutive ids, mostly of
 // the same stacks, lead to the same state with and without prefetching. Containers and
-// stacks take the places of others in the meantime.
+// stacks take the record numbers of others in the meantime.
 func TestGuesses(t *testing.T) {
 	const first, last = 1000, 1299
 	r := rand.New(rand.NewPCG(1, 15))
@@ -193,7 +193,7 @@ func TestGuesses(t *testing.T) {
 	guessed, wrong := 0, 0
 	var moved int64
 	for round := range 1000 {
-		if round%10 == 9 { // a container and its stacks take the places of another one, and then move back
+		if round%10 == 9 { // a container and its stacks take the record numbers of another one, and later their own
 			if round%20 == 9 {
 				moved = any()
 			}
@@ -225,10 +225,10 @@ func TestGuesses(t *testing.T) {
 			var out Outcome
 			refused, also := one.Apply(&group[i], 0, &out), all.Apply(&group[i], 0, &out)
 			if d := cmp.Diff(refused, also, cmp.AllowUnexported(Error{}, Detail{})); d != "" {
-				t.Fatal(d)
+				t.Fatalf("rejections (-plain +prefetched):\n%s", d)
 			}
 			if one.Digest() != all.Digest() {
-				t.Fatalf("after %+v the digests are %016x and %016x", group[i].Ops, one.Digest(), all.Digest())
+				t.Fatalf("after %+v the digest is %016x, with prefetching %016x", group[i].Ops, one.Digest(), all.Digest())
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func TestGuesses(t *testing.T) {
 		t.Error(err)
 	}
 	if guessed < 1000 || wrong < 20 {
-		t.Errorf("%d transfers needed no index, and %d groups had a wrong container: the test proves little", guessed, wrong)
+		t.Errorf("%d transfers needed no index, and %d groups had a wrong container; want at least 1000 and 20", guessed, wrong)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestContainersFitCacheLines(t *testing.T) {
 	for ref := uint32(1); ref < s.containers.next; ref++ {
 		c := s.containers.at(ref)
 		if from, to := uintptr(unsafe.Pointer(c)), uintptr(unsafe.Pointer(&c.instances)); from/line != to/line {
-			t.Fatalf("the fields of container %d that a transfer reads are at %#x to %#x", ref, from, to)
+			t.Fatalf("the fields of container %d that a transfer reads are at %#x to %#x, want them on one cache line", ref, from, to)
 		}
 	}
 }
@@ -267,7 +267,7 @@ func TestPrefetchLines(t *testing.T) {
 	prefetchLines(at)
 	for i, w := range words {
 		if w != uint64(i) || at[i] != unsafe.Pointer(&words[i]) {
-			t.Fatalf("word %d is %d", i, w)
+			t.Fatalf("word %d is %d, want %d at the same address", i, w, i)
 		}
 	}
 }

@@ -132,8 +132,8 @@ func mendShape(op *Op) {
 	}
 }
 
-// field is the state in which the random operations begin: some items of each
-// kind, and room for more.
+// field creates the state in which the random operations begin: classes, shapes, and
+// containers of each kind. Some of the ids that the operations use are still free.
 const field = `
 	RegisterClass class_id=1 name=gold
 	RegisterClass class_id=2 name=iron
@@ -151,7 +151,7 @@ const field = `
 	CreateContainer container_id=7 kind=Grid grid_width=90 grid_height=20
 	CreateContainer container_id=8 kind=Grid grid_width=5 grid_height=5`
 
-// likelyID returns the id of a suitable container or class. Containers 1..3 are
+// likelyID returns the id of a suitable container, class or hold. Containers 1..3 are
 // Standard, 4 and 5 Slots, 6..8 Grid; classes 1 and 2 are fungible, 3 and 4 are
 // not.
 func likelyID(r *rand.Rand, kind OpKind, name string) int64 {
@@ -241,7 +241,7 @@ func TestRandomOperations(t *testing.T) {
 	}
 	for _, kind := range OpKinds() {
 		if counts[kind] < len(seeds) && *seedFlag == 0 && whole {
-			t.Errorf("%s was accepted only %d times: the ranges of its arguments are unsuitable", kind, counts[kind])
+			t.Errorf("%s was accepted %d times, want at least %d: change the ranges of its arguments", kind, counts[kind], len(seeds))
 		}
 	}
 }
@@ -284,7 +284,7 @@ func randomRun(t *testing.T, r *rand.Rand, rounds int, counts map[OpKind]int) {
 		plainOut := Outcome{}
 		noErrors(t, plain.Apply(tx, 0, &plainOut))
 		if plainOut.FirstMinted != out.FirstMinted || !slices.Equal(plainOut.Decisions, out.Decisions) {
-			t.Fatalf("outcomes %+v and %+v", plainOut, out)
+			t.Fatalf("the outcome is %+v, want %+v", plainOut, out)
 		}
 		rec := Record{}
 		if err := rec.Decode(AppendRecord(nil, tx, &out)); err != nil {
@@ -294,7 +294,7 @@ func randomRun(t *testing.T, r *rand.Rand, rounds int, counts map[OpKind]int) {
 			t.Fatal(err)
 		}
 		if s.Digest() != plain.Digest() || s.Digest() != replay.Digest() {
-			t.Fatalf("digests %x, %x, %x", s.Digest(), plain.Digest(), replay.Digest())
+			t.Fatalf("digest %016x, without rejected and undone transactions %016x, replayed %016x", s.Digest(), plain.Digest(), replay.Digest())
 		}
 	}
 	same(t, "without the rejected and undone", dump(t, s), dump(t, plain))

@@ -58,6 +58,6 @@ func TestPlainDecode(t *testing.T) {
 		}
 	}
 	if good < 5000 || bad < 5000 {
-		t.Errorf("%d records decode, %d don't: the test proves little", good, bad)
+		t.Errorf("%d records decode and %d don't, want at least 5000 of each", good, bad)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// sampleRecords returns a record for each part of the format.
+// sampleRecords returns a record for each part of format version 1.
 func sampleRecords(t *testing.T) (names []string, records []Record) {
 	add := func(name, body string, out Outcome, principal string) {
 		tx, err := parseOne(body)
@@ -58,7 +58,7 @@ func TestRecordGolden(t *testing.T) {
 	golden(t, "record_v1.golden", got.String())
 }
 
-// golden compares with a file in testdata. -update writes it.
+// golden compares got with a file in testdata, which -update rewrites.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
@@ -93,7 +93,7 @@ func TestRecordGolden2(t *testing.T) {
 		record := AppendRecord(nil, tx, &out)
 		fmt.Fprintf(&got, "%s\n%x\n\n", ops, record)
 		if err := new(Record).Decode(record); err != nil || record[0] != recordVersion2 {
-			t.Errorf("%s: version %d, %v", ops, record[0], err)
+			t.Errorf("%s: version %d, want 2 (%v)", ops, record[0], err)
 		}
 	}
 	golden(t, "record_v2.golden", got.String())
@@ -295,7 +295,7 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	}
 	decode()
 	if n := testing.AllocsPerRun(100, decode); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want 0", n)
 	}
 }
 
@@ -314,7 +314,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		if again := AppendRecord(nil, &r.Tx, &r.Out); !bytes.Equal(again, b) {
-			t.Fatalf("%x becomes %x", b, again)
+			t.Fatalf("%x is decoded and written as %x", b, again)
 		}
 	})
 }

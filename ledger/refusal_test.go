@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %v, want %s at operation %d", err, tt.code, last)
 			}
 			if !strings.HasSuffix(err.Message, ".") {
-				t.Errorf("message %q is not a sentence", err.Message)
+				t.Errorf("message %q does not end with a period", err.Message)
 			}
 			for _, want := range strings.Fields(tt.details) {
 				name, value, _ := strings.Cut(want, "=")
@@ -295,7 +295,7 @@ func TestRefusals(t *testing.T) {
 				!strings.Contains(tt.op, "class_id=2") {
 				again := refuse(t, s, behind+tt.op)
 				if again.OpIndex != 6+last || (again.Code != tt.code) {
-					t.Errorf("after other operations: got %v", again)
+					t.Errorf("after other operations: got %v, want %s at operation %d", again, tt.code, 6+last)
 				}
 			}
 		})
@@ -308,10 +308,10 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestLowestQuantity checks that the error does not claim that the lowest int64 was
-// sent, since the parser stores lower quantities as that.
+// sent, since the parser stores all lower quantities as that number.
 func TestLowestQuantity(t *testing.T) {
 	err := refuse(t, newWorld(t), "AddFungible container_id=1 class_id=1 key=0 quantity=-9223372036854775808")
 	if err.Code != InvalidQuantity || err.Message != "The quantity is -9223372036854775808 or less; it must be at least 1." {
-		t.Errorf("%+v", err)
+		t.Errorf(`%+v, want InvalidQuantity with "or less"`, err)
 	}
 }

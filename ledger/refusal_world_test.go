@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// world is the state that the rejections are judged against:
+// world creates the state in which rejections are tested:
 //
 //	containers  1 and 2 Standard; 3 Slots (4); 4 Grid 4x3; 5 Slots (2); 6 Grid 8x8, empty; 7 Standard, empty
 //	classes     1 fungible, shape 2x1; 2 fungible, no shape; 3 instances, shape 1x2, key 9: 3x3; 4 instances, no shape
@@ -49,14 +49,14 @@ func newWorld(t testing.TB) *State {
 func TestRefusalOfBadTransactions(t *testing.T) {
 	s := newWorld(t)
 	if err := s.Apply(&Transaction{}, 0, &Outcome{}); err == nil || err.Code != InvalidRequest {
-		t.Errorf("without operations: %v", err)
+		t.Errorf("without operations: %v, want InvalidRequest", err)
 	}
 	if err := s.Apply(&Transaction{Ops: []Op{{Kind: 99}}}, 0, &Outcome{}); err == nil || err.Code != UnknownOperation || err.OpIndex != 0 {
-		t.Errorf("unknown operation: %v", err)
+		t.Errorf("an unknown operation: %v, want UnknownOperation at operation 0", err)
 	}
 	err := refuse(t, s, "MintInstance class_id=3; BurnInstance instance_id=minted:0; BurnInstance instance_id=minted:0")
 	if err.Code != InstanceNotFound || err.OpIndex != 2 || detail(err, "instance_id") != strconv.Itoa(8) {
-		t.Errorf("an instance burned twice: %v %+v", err, err.Details)
+		t.Errorf("an instance burned twice: %v %+v, want InstanceNotFound at operation 2 with instance_id 8", err, err.Details)
 	}
 }
 

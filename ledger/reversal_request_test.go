@@ -50,14 +50,14 @@ func TestReverseWithinOwners(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := reverse(s, rec, 2, &Outcome{}, limited); err == nil || err.Code != Forbidden {
-			t.Errorf("%s, reversed: %v", c.commit, err)
+			t.Errorf("%s, reversed before: %v, want Forbidden", c.commit, err)
 		}
 	}
 }
 
 // TestReverseTellsNothingOfOthers checks that a token limited to owners always gets
 // the same rejection when it reverses a commit of others, whatever the commit did.
-// The rejection names nothing.
+// The rejection names nothing but that commit.
 func TestReverseTellsNothingOfOthers(t *testing.T) {
 	for _, c := range []struct{ commit, then string }{
 		{"AddFungible container_id=2 class_id=1 key=0 quantity=5", ""},
@@ -87,7 +87,7 @@ func TestReverseTellsNothingOfOthers(t *testing.T) {
 		_, err := reverse(s, rec, 2, &Outcome{}, &Permit{Owners: []int64{7}})
 		if err == nil || err.Code != Forbidden || err.Message != "There is no commit 2 that this token may reverse." ||
 			err.OpIndex != NoOperation || len(err.Details) != 1 || detail(err, "global_seq") != "2" {
-			t.Errorf("%s: %v %+v", c.commit, err, err)
+			t.Errorf("%s: %+v, want Forbidden with no detail but global_seq 2", c.commit, err)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestReversesOfImports(t *testing.T) {
 	}
 	forbidden := parse(2)
 	if forbidden.ForbidReverses(); s.Apply(forbidden, 0, &Outcome{}).Code != Forbidden {
-		t.Error("reverses was not forbidden")
+		t.Error("a transaction that states reverses is not rejected with Forbidden")
 	}
 	for n, code := range map[int]Code{3: CommitNotFound, 4: CommitNotFound} {
 		if err := s.Apply(parse(n), 0, &Outcome{}); err == nil || err.Code != code || err.OpIndex != NoOperation {
@@ -130,7 +130,7 @@ func TestReversesOfImports(t *testing.T) {
 	for _, bad := range []string{"0", "-1", "1.5", `"2"`, "null", "9223372036854775808"} {
 		_, err := parseOne(strings.Replace(body, "%d", bad, 1))
 		if err == nil || err.Code != InvalidRequest || detail(err, "field") != "reverses" {
-			t.Errorf("reverses %s: %v", bad, err)
+			t.Errorf("reverses %s: %v, want InvalidRequest in reverses", bad, err)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestParseReversal(t *testing.T) {
 		var tx Transaction
 		noErrors(t, ParseReversal([]byte(c.body), c.seq, &tx, ParseLimits{}))
 		if tx.Reverses != c.seq || tx.Endpoint != EndpointReverse || string(tx.Key) != "k" || hash[tx.Hash] != "" {
-			t.Errorf("%s: %+v", c.body, tx)
+			t.Errorf("%s: %+v, want a reversal of commit %d with key k and a hash of its own", c.body, tx, c.seq)
 		}
 		hash[tx.Hash] = c.body
 	}
@@ -192,8 +192,8 @@ func TestReversalRecordBytes(t *testing.T) {
 	}
 }
 
-// TestInverseSize compares InverseSize with the memory that an inverse takes:
-// it is an upper limit, but not much too large.
+// TestInverseSize compares InverseSize with the memory that an inverse takes. It must
+// be an upper limit and, apart from inverseFixed, at most twice the memory.
 func TestInverseSize(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, "RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Standard; AddFungible container_id=1 class_id=1 key=0 quantity=9000")
@@ -236,8 +236,8 @@ func TestInverseSize(t *testing.T) {
 	}
 }
 
-// TestReversalMemory checks that a reversal link takes 24 bytes, even if it is
-// itself reversed.
+// TestReversalMemory checks that the link of a reversal takes 24 bytes, even if the
+// reversal is itself reversed.
 func TestReversalMemory(t *testing.T) {
 	const n = 50_000
 	s := NewState(Config{})
@@ -257,7 +257,7 @@ func TestReversalMemory(t *testing.T) {
 	each := float64(heap()-before) / n
 	t.Logf("%.1f bytes each", each)
 	if each < 24 || each > 27 { // the last chunk is not full
-		t.Errorf("a reversal takes %.1f bytes", each)
+		t.Errorf("a reversal takes %.1f bytes, want 24 to 27", each)
 	}
 	if by, ok := s.ReversedBy(n); !ok || by != n+1 {
 		t.Error("the last link is missing")

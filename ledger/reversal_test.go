@@ -93,7 +93,7 @@ func TestReverseRandomCommits(t *testing.T) {
 		}
 		replay := func(rec *Record) {
 			if err := twin.Replay(rec, 0, 1); err != nil || twin.Digest() != s.Digest() {
-				t.Fatalf("commit %d replayed: %v", s.Seq(), err)
+				t.Fatalf("commit %d replayed: %v, digest %016x, want %016x", s.Seq(), err, twin.Digest(), s.Digest())
 			}
 		}
 		for range 800 {
@@ -120,7 +120,7 @@ func TestReverseRandomCommits(t *testing.T) {
 			check(t, s)
 			if first >= 0 {
 				if err == nil || err.Code != NotReversible || !slices.Contains(irreversible, tx.Ops[err.OpIndex].Kind) {
-					t.Fatalf("%v: %v", tx.Ops, err)
+					t.Fatalf("%v: %v, want NotReversible at an operation without an inverse", tx.Ops, err)
 				}
 				same(t, "after a rejection", after, dump(t, s))
 				refused[tx.Ops[err.OpIndex].Kind]++
@@ -133,11 +133,11 @@ func TestReverseRandomCommits(t *testing.T) {
 				reversed[op.Kind]++
 			}
 			if diff := cmp.Diff(before, contents(t, s)); diff != "" {
-				t.Fatalf("%+v, reversed by %+v:\n%s", tx.Ops, back.Ops, diff)
+				t.Fatalf("%+v, reversed by %+v (-before +after):\n%s", tx.Ops, back.Ops, diff)
 			}
 			again := new(Record)
 			if err := again.Decode(AppendRecord(nil, back, &out)); err != nil || again.Tx.Reverses != seq || again.Tx.Endpoint != EndpointReverse {
-				t.Fatal(err)
+				t.Fatalf("the record of the reversal: %v, reverses %d, endpoint %d; want %d, %d", err, again.Tx.Reverses, again.Tx.Endpoint, seq, EndpointReverse)
 			}
 			replay(again)
 			if by, ok := s.ReversedBy(seq); !ok || by != s.Seq() {
@@ -145,14 +145,14 @@ func TestReverseRandomCommits(t *testing.T) {
 			}
 			if _, err := reverse(s, rec, seq, &out, nil); err == nil || err.Code != AlreadyReversed || err.OpIndex != NoOperation ||
 				detail(err, "global_seq") != fmt.Sprint(s.Seq()) {
-				t.Fatalf("reversing it again: %v", err)
+				t.Fatalf("reversing it again: %v, want AlreadyReversed by commit %d", err, s.Seq())
 			}
 		}
 		loaded := loadCheckpoint(t, checkpointOf(t, s), 0)
 		check(t, loaded)
 		same(t, "from a checkpoint", dump(t, s), dump(t, loaded))
 		if loaded.reversals.live() != s.reversals.live() {
-			t.Error("the checkpoint lost reversals")
+			t.Errorf("%d reversals after loading the checkpoint, want %d", loaded.reversals.live(), s.reversals.live())
 		}
 	}
 	t.Logf("reversed %v, rejected %v", reversed, refused)
@@ -161,7 +161,7 @@ func TestReverseRandomCommits(t *testing.T) {
 	}
 	for _, k := range kinds {
 		if got := reversed[k] + refused[k]; got == 0 && !k.IsCondition() || slices.Contains(irreversible, k) != (refused[k] > 0) {
-			t.Errorf("%s: reversed %d times, rejected %d times", k, reversed[k], refused[k])
+			t.Errorf("%s: reversed %d times, rejected %d times; want rejections only if it has no inverse: %t", k, reversed[k], refused[k], slices.Contains(irreversible, k))
 		}
 	}
 }
@@ -300,17 +300,17 @@ func TestReverseOldRecords(t *testing.T) {
 		out.Facts = nil
 		b, old := AppendRecord(nil, tx, &out), Record{}
 		if err := old.Decode(b); err != nil || b[0] != recordVersion1 {
-			t.Fatal(err, b[0])
+			t.Fatalf("%s: the record without facts has version %d, want 1 (%v)", c.commit, b[0], err)
 		}
 		if err := twin.Replay(&old, 0, 1); err != nil || twin.Digest() != s.Digest() {
-			t.Errorf("%s: the replay of an old record: %v", c.commit, err)
+			t.Errorf("%s: the replay of an old record: %v, digest %016x, want %016x", c.commit, err, twin.Digest(), s.Digest())
 		}
 		_, err := reverse(s, &old, 2, &Outcome{}, nil)
 		if c.reason == "" && err != nil || c.reason != "" && (err == nil || err.Code != NotReversible || detail(err, "reason") != c.reason) {
 			t.Errorf("%s: %v, want reason %q", c.commit, err, c.reason)
 		}
 		if facts == 0 != (c.reason == "") {
-			t.Errorf("%s: %d facts", c.commit, facts)
+			t.Errorf("%s: %d facts, want some: %t", c.commit, facts, c.reason != "")
 		}
 	}
 }
@@ -324,7 +324,7 @@ func TestReplayComparesFacts(t *testing.T) {
 	s.Undo()
 	rec.Out.Facts[0].A++
 	if err := s.Replay(rec, 0, 1); err == nil || !strings.Contains(err.Error(), "it finds") {
-		t.Errorf("a wrong fact: %v", err)
+		t.Errorf("a wrong fact: %v, want a divergence that names what the ledger finds", err)
 	}
 	rec.Out.Facts = nil
 	if err := s.Replay(rec, 0, 1); err == nil {

@@ -38,7 +38,7 @@ func TestTreeAgainstSortedSlice(t *testing.T) {
 		at := rank{r.Int64N(30) - 1, r.Int64N(30)}
 		i, there := slices.BinarySearchFunc(model, at, byRank)
 		if there != (treeFind(&f, root, at) != 0) {
-			t.Fatalf("find %v: model %v", at, there)
+			t.Fatalf("treeFind finds %v: %t, want %t", at, !there, there)
 		}
 		want := func(i int) (r rank) {
 			if i < 0 || i >= len(model) {
@@ -114,7 +114,7 @@ func TestTreeShapeIgnoresHistory(t *testing.T) {
 	}
 	sorted := depth(order)
 	if deepest := slices.Max(sorted); deepest > 60 {
-		t.Errorf("100,000 ranks in order make a tree of depth %d", deepest)
+		t.Errorf("100,000 ranks in order make a tree of depth %d, want at most 60", deepest)
 	}
 	rand.New(rand.NewPCG(5, 6)).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	if !slices.Equal(sorted, depth(order)) {
@@ -181,7 +181,7 @@ func TestSlabKeepsAddresses(t *testing.T) {
 	first.rank.major = 9
 	s.release(ref)
 	if again, n := s.alloc(); again != ref || *n != (node{}) {
-		t.Errorf("freed %d, got %d with %+v", ref, again, *n)
+		t.Errorf("after %d was released, alloc returns %d with %+v, want the same number with a zero record", ref, again, *n)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestMixingSpreads(t *testing.T) {
 			}
 		}
 		if turned < 64*26 || turned > 64*38 {
-			t.Errorf("word %d: %d of %d bits changed", w, turned, 64*64)
+			t.Errorf("word %d: %d of %d bits changed, want %d to %d", w, turned, 64*64, 64*26, 64*38)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestReplayAll(t *testing.T) {
 			log = log[n:]
 		}
 		if err := all.state.Invariants(); err != nil || all.err != nil {
-			t.Fatal(err, all.err)
+			t.Fatalf("invariants: %v, replay: %v", err, all.err)
 		}
 		same(t, "replayed together", dump(t, one.state), dump(t, all.state))
 		for i := range 3000 {
@@ -165,13 +165,14 @@ func TestReplayAll(t *testing.T) {
 		}
 	}
 	if plain < 3000 {
-		t.Errorf("only %d plain transfers: the test proves little", plain)
+		t.Errorf("%d plain transfers, want at least 3000", plain)
 	}
 }
 
-// TestReplayAllOfAnotherLog checks that records that a state can't have accepted are
-// rejected, or detected by the digest, just as they are one by one. An argument
-// is changed in the records, or some of them are lost, repeated, or out of order.
+// TestReplayAllOfAnotherLog checks that records that a state can't have accepted lead
+// to the same error, or the same digest, whether they are replayed one by one or in
+// groups. In each log one argument is changed. In most of them a record is also lost,
+// repeated, or out of order.
 func TestReplayAllOfAnotherLog(t *testing.T) {
 	t.Parallel()
 	refused, logs := 0, 300
@@ -205,7 +206,7 @@ func TestReplayAllOfAnotherLog(t *testing.T) {
 		}
 	}
 	if refused < logs/3 {
-		t.Errorf("only %d logs were rejected: the test proves little", refused)
+		t.Errorf("%d logs were rejected, want at least %d", refused, logs/3)
 	}
 }
 
@@ -222,6 +223,6 @@ func TestReplayAllAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want 0", n)
 	}
 }
