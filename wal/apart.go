@@ -108,7 +108,7 @@ func notWithin(fsys FS, dir, target string) error {
 	return nil
 }
 
-// shorter returns the path without "..", if that leads to the same directory.
+// shorter returns the path without "..", if that refers to the same directory.
 func shorter(fsys FS, path string) string {
 	if same, err := fsys.Same(filepath.Clean(path), path); err == nil && same {
 		return filepath.Clean(path)
@@ -185,7 +185,7 @@ func noOthers(fsys FS, dir string, own ...string) error {
 }
 
 // historyDir is the directory of the history index, which a read daemon keeps in
-// the log's directory. The index can be rebuilt, so people may remove it.
+// the log's directory. The index can be rebuilt, so operators may remove it.
 const historyDir = "history"
 
 // logDirs returns the directories of a log.
@@ -194,7 +194,7 @@ func logDirs(dir string) []string {
 }
 
 // noLinks returns an error if the target directory has a symbolic link in place of
-// a file with the extension. The link is not a copy, and may lead to the log's own
+// a file with the extension. The link is not a copy, and may point to the log's own
 // file.
 func noLinks(fsys FS, to, ext string) error {
 	seqs, err := listSeqs(fsys, to, ext)

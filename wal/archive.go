@@ -17,12 +17,12 @@ type ArchiveReport struct {
 	Held  string   // name of the attached reader that needs older segments than below; "" if none does
 }
 
-// Archive moves the segments of dir that end before the commit below to another
-// directory, oldest first. That directory must be empty, or have segments of the same
-// log. below must be the older of two valid checkpoints: a
-// daemon that starts from it needs the segment that contains it, and all later
-// ones. Archive works while daemons run. Commits that an attached reader has not
-// applied yet stay, and so does the segment with the last commit that it applied.
+// Archive moves the segments of dir whose commits are all before the given one, below,
+// to the directory to, oldest first. That directory must be empty, or have segments of
+// the same log. below must be the commit of the older of two valid checkpoints: a daemon
+// that starts from it needs the segment that contains it, and all later ones. Archive
+// works while daemons run. Commits that an attached reader has not applied yet stay, and
+// so does the segment with the last commit that it applied.
 //
 // Each segment is checked first: headers, bodies, and the link to the next segment.
 // If the target is on another filesystem, the segment is copied, synced, checked

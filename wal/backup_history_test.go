@@ -229,7 +229,7 @@ func TestBackupOntoTornMirror(t *testing.T) {
 	at := w.LastSeq()
 	fill(t, w, 1, 2000)
 	if _, more := Backup(dir, later, BackupOptions{}); err != nil || more != nil {
-		t.Fatal(err, more)
+		t.Fatalf("the two backups returned %v and %v", err, more)
 	}
 	list, _, err := Stat(later, nil)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 // ErrCopy is the error of Open for a directory that is marked as a copy.
 var ErrCopy = errors.New("wal: the log is a copy of another")
 
-// MarkCopy durably marks DIR as a copy. of says what it is a copy of. DIR is
-// created if it is missing.
+// MarkCopy durably marks DIR as a copy of the log that the text of describes, such as
+// with a URL. DIR is created if it is missing.
 func MarkCopy(dir, of string, o Options) error {
 	fsys := o.withDefaults().FS
 	if was, err := CopyOf(dir, o); err != nil || was == of {

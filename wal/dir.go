@@ -59,7 +59,8 @@ type endState struct {
 	halfCopy bool // bad is set because Backup marked END as that of an unfinished copy
 }
 
-// readEnd reads END without mapping it. It returns only errors of the disk.
+// readEnd reads END without mapping it. It returns only I/O errors; e.bad says why the
+// content of END is invalid.
 func readEnd(fsys FS, dir string) (e endState, err error) {
 	f, err := fsys.Open(join(dir, endName), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +92,8 @@ func readEnd(fsys FS, dir string) (e endState, err error) {
 	return e, nil
 }
 
-// settle is called if no writer is storing into END. Then a doubtful END is not valid.
+// settle marks a doubtful END as invalid. It may be called only if no writer is storing
+// into END.
 func (e *endState) settle() {
 	if e.there && e.doubt != nil {
 		*e = endState{bad: e.doubt}

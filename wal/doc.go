@@ -7,7 +7,7 @@
 //
 // # Directory
 //
-//	DIR/LOCK                   flock held by the writer; its text is for people
+//	DIR/LOCK                   flock held by the writer; its text names the boot and the process
 //	DIR/END                    the durable end, one page mapped by all; flocked by the writer, too
 //	DIR/wal/<20 digits>.seg    a segment, named by its first global_seq
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes

@@ -21,7 +21,7 @@ type FS interface {
 	// names are on different filesystems, and on filesystems without hard links.
 	Link(oldname, newname string) error
 	Remove(name string) error
-	// Same reports whether two names lead to the same file or directory. It returns
+	// Same reports whether two names refer to the same file or directory. It returns
 	// false if either does not exist.
 	Same(a, b string) (bool, error)
 	// IsLink reports whether a name is a symbolic link. It returns false if the
@@ -36,7 +36,7 @@ type FS interface {
 
 	// Lock opens a file, and creates it if necessary. It locks the file, against
 	// other processes and other calls, until the file is closed. It returns
-	// ErrLocked if the file is already locked. When Lock returns, the name leads to
+	// ErrLocked if the file is already locked. When Lock returns, the name refers to
 	// the locked file.
 	Lock(name string) (File, error)
 	// Locked reports whether Lock would return ErrLocked.
@@ -75,15 +75,15 @@ type Page interface {
 	Wait(at int, old uint32, timeout time.Duration)
 	// Wake wakes the callers of Wait for the word at the offset.
 	Wake(at int)
-	// Stale reports whether the file's name no longer leads to this page.
+	// Stale reports whether the file's name no longer refers to the mapped file.
 	Stale() bool
 	Close() error
 }
 
 // A Mapper maps files for reading.
 type Mapper interface {
-	// Map maps size bytes of a file, which must never shrink. ReadAt turns faults
-	// of the disk into errors.
+	// Map maps size bytes of a file, which must never shrink. If the disk can't read
+	// a mapped page, ReadAt returns an error.
 	Map(name string, size int64) (View, error)
 }
 

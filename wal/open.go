@@ -165,7 +165,7 @@ func (w *Writer) start() error {
 		}
 	} else {
 		if end.bad != nil {
-			w.o.OnNotice(fmt.Sprintf("%s was damaged (%v) and is created again: the frames of the log decide where it ends", w.path(endName), end.bad))
+			w.o.OnNotice(fmt.Sprintf("%s was damaged (%v) and is being recreated: the frames of the log show where the log ends", w.path(endName), end.bad))
 		}
 		if err := w.recoverLog(w.found.tail, w.found.sameBoot); err != nil {
 			return err
@@ -189,8 +189,8 @@ func refusal(r *rule, cause error) error {
 	return fmt.Errorf("%s: %w", r.why, cause)
 }
 
-// signLock writes to LOCK which process holds it, for people, and in which boot it was
-// taken, for the next Open. It is called last. An Open that finds the current boot in
+// signLock writes to LOCK the process that holds it, for operators, and the boot, for
+// the next Open. It is called last. An Open that finds the current boot in
 // LOCK may rewrite the last frames of the log. Before END is valid, those may be frames
 // that an earlier boot acknowledged, which must not be rewritten.
 func (w *Writer) signLock(boot BootID) error {

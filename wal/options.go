@@ -24,8 +24,8 @@ type Options struct {
 	// OnSync is called by Append after each sync of a frame, with the duration of
 	// the sync. It may be nil.
 	OnSync func(time.Duration)
-	// OnNotice is called by Open with messages for people that say what recovery
-	// did. It may be nil.
+	// OnNotice is called by Open with human-readable messages about what recovery
+	// has changed. It may be nil.
 	OnNotice func(text string)
 
 	// Manual is for simulations: no goroutines are started, spares are created when

@@ -203,7 +203,7 @@ func (p *osPage) Wake(at int) { wakeWord(word32(p.b, at)) }
 
 func (p *osPage) Stale() bool { return renamed(p.f, p.st) }
 
-// renamed reports whether a file's name no longer leads to it.
+// renamed reports whether a file's name no longer refers to that file.
 func renamed(f *os.File, was os.FileInfo) bool {
 	st, err := os.Stat(f.Name())
 	return err != nil || !os.SameFile(st, was)

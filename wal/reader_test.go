@@ -32,7 +32,7 @@ func TestReaderStartedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.Seek(2); !errors.Is(err, ErrBeyond) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrBeyond", err)
 	}
 	fill(t, w, 1, 10)
 	if f, err := r.Next(); err != nil || f.First != 1 || r.Durable() != 2 || r.LogID() != w.LogID() {
@@ -274,7 +274,7 @@ func TestWait(t *testing.T) {
 	r := mustReader(t, dir, Options{})
 	r.Wait(0, time.Millisecond) // times out
 	if r.Durable() != 0 {
-		t.Fatal("END moved by itself")
+		t.Fatal("Durable changed, but nothing was appended")
 	}
 	const waiters = 50
 	var wg sync.WaitGroup

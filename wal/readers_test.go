@@ -11,7 +11,7 @@ import (
 func TestRegistry(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Register(filepath.Join(dir, "none"), "a", Options{}); err != ErrNoLog {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrNoLog", err)
 	}
 	mustOpen(t, dir, small())
 	for _, bad := range []string{"", ".", "..", "a/b", "ä", "a b", string(make([]byte, 65))} {
@@ -24,7 +24,7 @@ func TestRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Register(dir, "read-1", Options{}); !errors.Is(err, ErrNameTaken) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrNameTaken", err)
 	}
 	h, err := Register(dir, "read-2", Options{})
 	if err != nil {

@@ -68,9 +68,9 @@ func Repair(dir string, o RepairOptions) (RepairReport, error) {
 	return p.RepairReport, p.apply(before)
 }
 
-// look surveys the log without locking it, because that may create LOCK. It looks
-// for a writer before and after, because the survey would report a frame that is
-// being written as damage.
+// look surveys the log without locking it, because locking it may create LOCK. It
+// checks for a writer before and after, because the survey would report a frame that
+// is being written as damage.
 func (p *repair) look() (RepairReport, error) {
 	if err := p.free(); err != nil {
 		return RepairReport{}, err

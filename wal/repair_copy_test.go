@@ -45,7 +45,7 @@ func failedGroup(t *testing.T, to *memfs.Disk, fail bool) (last uint64) {
 		return errDone
 	}, d.Process(), crashDir, p, copyDir)
 	if want := map[bool]error{true: syscall.EIO, false: errDone}[fail]; !errors.Is(err, want) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want %v", err, want)
 	}
 	q := to.Process()
 	defer q.Kill()

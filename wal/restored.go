@@ -3,12 +3,12 @@ package wal
 import "fmt"
 
 // A directory may be restored from an older backup while a reader follows it.
-// Usually END shows that: it decreases, or its name leads to another file. But the
+// Usually END shows that: it decreases, or its name refers to another file. But the
 // reader may have slept meanwhile. It may then find an END that a new writer has
 // advanced past the reader's position, in another history of the same log. So the
 // reader also checks that the last frame it returned is still there.
 
-// checkStill checks that END's name still leads to the same file, and that the last
+// checkStill checks that END's name still refers to the same file, and that the last
 // frame is still in its place. Next calls it when it has found nothing new twice:
 // for a waiting reader, a few times a second.
 func (r *Reader) checkStill() error {

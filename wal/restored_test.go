@@ -55,7 +55,7 @@ func restoreInPlace(t *testing.T, from, to string) {
 	for _, pattern := range []string{"END", "wal/*.seg"} {
 		files, err := filepath.Glob(filepath.Join(from, pattern))
 		if err != nil || len(files) == 0 {
-			t.Fatal(pattern, err)
+			t.Fatalf("no file matches %s: %v", pattern, err)
 		}
 		for _, file := range files {
 			b, err := os.ReadFile(file)

@@ -8,7 +8,7 @@ import (
 // Salvage searches beyond damage. It searches all segments of DIR for frames that
 // contain commits after the given one, and whose own CRCs are valid. It calls show
 // with each of them, ordered by segment and offset. Nothing proves that they are in
-// sequence or complete. They show people what a repair loses.
+// sequence or complete. They show operators what a repair loses.
 func Salvage(dir string, after uint64, o Options, show func(*Frame) error) error {
 	fsys := o.withDefaults().FS
 	firsts, err := listSeqs(fsys, segmentsPath(dir), segmentExt)

@@ -12,7 +12,7 @@ type segmentHeader struct {
 	First   uint64 // global_seq of the first record, from 1
 	Prev    uint32 // header CRC of the previous seal
 	Ordinal uint32 // 0 for the first segment of a log
-	Created int64  // Unix nanoseconds, for people
+	Created int64  // Unix nanoseconds; in a later segment the time of the previous frame, see doc.go
 }
 
 func (h *segmentHeader) salt() uint32 { return segmentSalt(h.ID, h.First) }

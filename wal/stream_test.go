@@ -123,7 +123,7 @@ func TestStreamHead(t *testing.T) {
 		}
 		var back wal.StreamHead
 		if err := back.Parse(head.Append(nil)); err != nil || back != head {
-			t.Fatalf("%+v became %+v: %v", head, back, err)
+			t.Fatalf("the stream header %+v became %+v after a round trip: %v", head, back, err)
 		}
 		o := head.Segment
 		if o.ID != s.ID || o.First != s.First || o.Ordinal != uint32(i) || o.Prev != s.Prev || o.SegmentSize != s.Size || o.Created != s.Created || head.Epoch != 4 {

@@ -16,7 +16,7 @@ func TestSummarize(t *testing.T) {
 		want := Summary{First: first, Open: open}
 		files, err := filepath.Glob(join(segmentsPath(dir), "*"+segmentExt))
 		if err != nil || len(files) < 2 {
-			t.Fatal(files, err)
+			t.Fatalf("got segments %v, %v; want at least 2", files, err)
 		}
 		for _, f := range files {
 			info, err := os.Stat(f)

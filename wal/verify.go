@@ -176,7 +176,7 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 			v.report.Bytes += w.at.off + w.h.size()
 		}
 		return w.at, stop
-	case err != nil && err != errVoid && !flawed: // an error of the disk, not of the content
+	case err != nil && err != errVoid && !flawed: // an I/O error
 		return w.at, &CorruptError{File: s.path, Offset: w.at.off, Seq: w.at.next - 1, Rule: ruleUnreadable, Err: err}
 	case !last:
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 func TestVerifyAndStat(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Verify(dir, VerifyOptions{}); err != ErrNoLog {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrNoLog", err)
 	}
 	w := mustOpen(t, dir, small())
 	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.Frames != 0 || !v.Live || v.ID != w.LogID() {
@@ -57,10 +57,10 @@ func TestVerifyAndStat(t *testing.T) {
 		t.Fatalf("Stat: got %+v, %+v, %v; want 3 segments and 80 commits", list, total, err)
 	}
 	if s := list[0]; !s.Sealed || s.Last != 28 || s.Frames != 14 || s.Commits != 28 || s.FirstTime == 0 || s.LastTime <= s.FirstTime || s.Used != 4096+14*4096+512 {
-		t.Errorf("first segment: %+v", s)
+		t.Errorf("first segment: got %+v, want it sealed, with 14 frames and 28 commits", s)
 	}
 	if s := list[2]; s.Sealed || s.First != 57 || s.Last != 80 {
-		t.Errorf("last segment: %+v", s)
+		t.Errorf("last segment: got %+v, want it not sealed, with commits 57 to 80", s)
 	}
 	os.Remove(join(dir, endName))
 	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.HasEnd || v.LastSeq != 80 {
@@ -182,7 +182,7 @@ func TestRepairNeedsTheLock(t *testing.T) {
 	mustOpen(t, dir, small())
 	for _, accept := range []bool{false, true} {
 		if _, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: accept}); !errors.Is(err, ErrLocked) {
-			t.Fatal(err)
+			t.Fatalf("got %v, want ErrLocked", err)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func segmentStart(h *segmentHeader) cursor {
 	return cursor{off: segmentHeaderSize, next: h.First, prev: h.Prev}
 }
 
-// A flaw is the reason why the bytes at a cursor are not its next frame.
+// A flaw is the reason why the bytes at a cursor are not the next frame of the log.
 type flaw struct {
 	rule   string
 	misfit bool // the header is intact, so this is not the result of a torn write
@@ -60,7 +60,7 @@ func newWalker(src io.ReaderAt, head segmentHeader, buf []byte) *walker {
 }
 
 // peek reads and checks the header of the frame at the cursor. It returns
-// errVoid, a *flaw, or an error of the disk.
+// errVoid, a *flaw, or an I/O error.
 func (w *walker) peek() error {
 	if w.at.off > w.head.Size-frameAlign {
 		return &flaw{rule: "no seal", err: errors.New("the segment ends without a seal")}
@@ -153,7 +153,7 @@ func (w *walker) frame() Frame {
 
 // scan walks over all valid frames and returns the reason why it stopped. It
 // returns nil after a seal, whose header is then in w.h. Otherwise it returns
-// errVoid, a *flaw or an error of the disk. If bodies is set, it checks the bodies
+// errVoid, a *flaw or an I/O error. If bodies is set, it checks the bodies
 // too. If each is not nil, it is called for each frame.
 func (w *walker) scan(bodies bool, each func() error) error {
 	for {

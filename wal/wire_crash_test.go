@@ -69,7 +69,7 @@ func copyCrashes(t *testing.T, step int, appendCopy func(*wal.Writer, *wal.Frame
 				break
 			}
 			if alive && err != nil && !errors.Is(err, syscall.EIO) {
-				t.Fatal(err)
+				t.Fatalf("got %v, want EIO or nil", err)
 			}
 			p.Kill()
 			if err := end.then(to); err != nil {

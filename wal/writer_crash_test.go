@@ -147,7 +147,7 @@ func TestHalfMadeLogs(t *testing.T) {
 		}
 		w, err := Open(dir, small())
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Open: %v", name, err)
 			continue
 		}
 		fill(t, w, 2, 10)

@@ -107,7 +107,7 @@ func TestRoomKeepsItsPromise(t *testing.T) {
 			}
 			room := w.Room()
 			if room != nil && !errors.Is(room, ErrNoSpace) {
-				t.Fatal(room)
+				t.Fatalf("got %v, want ErrNoSpace or nil", room)
 			}
 			for j := range 2 {
 				size := first

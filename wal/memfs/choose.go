@@ -30,7 +30,7 @@ func Random(seed uint64) Chooser { return randomChooser{rand.New(rand.NewPCG(see
 // odometer:
 //
 //	for c := new(Choices); c.Next(); {
-//		// something that asks c
+//		// run a crash whose choices c makes
 //	}
 type Choices struct {
 	made    []choice

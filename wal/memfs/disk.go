@@ -181,7 +181,7 @@ func (d *Disk) find(name string) (dir *directory, base string, err error) {
 	return n.entries, parts[len(parts)-1], nil
 }
 
-// lookup returns the file or directory that a name leads to.
+// lookup returns the file or directory that a name refers to.
 func (d *Disk) lookup(name string) (*inode, error) {
 	if filepath.Clean("/"+name) == "/" {
 		return d.root, nil

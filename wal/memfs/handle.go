@@ -160,7 +160,7 @@ func (s *sharedPage) Bytes() []byte { return s.node.pages[0][:] }
 func (s *sharedPage) Wait(int, uint32, time.Duration) {}
 func (s *sharedPage) Wake(int)                        {}
 
-// Stale reports whether the name leads to another file, or to none.
+// Stale reports whether the name refers to another file, or to none.
 func (s *sharedPage) Stale() bool {
 	n, err := s.p.disk.lookup(s.name)
 	return err != nil || n != s.node

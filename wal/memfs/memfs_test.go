@@ -184,7 +184,7 @@ func TestFailedSync(t *testing.T) {
 			f.WriteAt(block('b', 1), 0)
 			p.Plan(FailFrom(0, syscall.EIO, false))
 			if err := f.Sync(); !errors.Is(err, syscall.EIO) {
-				t.Fatal(err)
+				t.Fatalf("got %v, want EIO", err)
 			}
 			b := make([]byte, sectorSize)
 			if f.ReadAt(b, 0); b[0] != 'b' {
@@ -225,7 +225,7 @@ func TestPlans(t *testing.T) {
 		p.Plan(FailFrom(1, syscall.EIO, lasting))
 		check(t, p.Mkdir("/a"))
 		if err := p.Mkdir("/b"); !errors.Is(err, syscall.EIO) {
-			t.Fatal(err)
+			t.Fatalf("got %v, want EIO", err)
 		}
 		if err := p.Mkdir("/c"); (err != nil) != lasting {
 			t.Errorf("operation 2, lasting %v: got %v", lasting, err)
@@ -245,7 +245,7 @@ func TestKill(t *testing.T) {
 	check(t, err)
 	lock.WriteAt([]byte("mine"), 0)
 	if _, err := d.Process().Lock("/lock"); !errors.Is(err, wal.ErrLocked) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrLocked", err)
 	}
 	boot, _ := p.Boot()
 	p.Plan(KillAt(0))
@@ -258,7 +258,7 @@ func TestKill(t *testing.T) {
 	}
 	q := d.Process()
 	if locked, err := q.Locked("/lock"); locked || err != nil {
-		t.Fatal(locked, err)
+		t.Fatalf("after the kill: Locked returned %v, %v; want false", locked, err)
 	}
 	if got := text(t, d, "/lock"); got != "mine" {
 		t.Errorf("the file has %q, want \"mine\"", got)
@@ -270,7 +270,7 @@ func TestKill(t *testing.T) {
 		t.Error("a dead process can write")
 	}
 	if err := p.Mkdir("/y"); !errors.Is(err, ErrKilled) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrKilled", err)
 	}
 }
 
