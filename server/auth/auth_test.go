@@ -306,7 +306,7 @@ func TestEditWhatPathLeadsTo(t *testing.T) {
 	before, _ := os.ReadFile(path)
 	lost := errors.New("no space left")
 	if err := Add(path, entry("c"), false, func() error { return lost }); !errors.Is(err, lost) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, lost)
 	}
 	if err := os.Link(path, hard); err != nil {
 		t.Fatal(err)

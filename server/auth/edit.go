@@ -85,7 +85,7 @@ func realPath(path string, f *os.File) (string, error) {
 	return real, nil
 }
 
-// lockFile opens and locks the file. It ensures that path still leads to the locked
+// lockFile opens and locks the file. It ensures that path still refers to the locked
 // file.
 func lockFile(path string) (*os.File, error) {
 	for {

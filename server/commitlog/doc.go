@@ -19,8 +19,8 @@
 // # The contract
 //
 // Frames. The sequencer sets First, Count, Time, Digest and Body before Append.
-// Time is set before a batch is judged, because the result can depend on it: holds
-// expire. The driver stores all five and sets Chain. It rejects a frame that does
+// Time is set before a batch is judged, because the expires_in of a hold counts
+// from it. The driver stores all five and sets Chain. It rejects a frame that does
 // not follow the last one: First must be LastSeq+1, and Time at least LastTime.
 // Readers return the same five, and the same Chain. Chain identifies the whole log
 // up to the frame. A checkpoint with another Chain belongs to another log.

@@ -74,7 +74,7 @@ type Writer interface {
 	Commit(seq uint64, use func(*ledger.Record)) error
 	// Readers returns the live read daemons of the log.
 	Readers() []ReaderInfo
-	// Driver returns the driver's name and the location of the log, for people.
+	// Driver returns the driver's name and the location of the log, for display.
 	Driver() (name, path string)
 	// Close releases the log.
 	Close() error
@@ -120,7 +120,7 @@ type Registration interface {
 type CheckpointStore interface {
 	// List returns the commits that have checkpoints, in ascending order.
 	List() ([]uint64, error)
-	// Name returns the checkpoint's name, for people.
+	// Name returns the checkpoint's name, for messages.
 	Name(seq uint64) string
 	// Open reads a checkpoint from its beginning.
 	Open(seq uint64) (io.ReadCloser, error)

@@ -25,7 +25,7 @@ func late(t testing.TB) *original {
 	o.checkpoint()
 	o.append(4, "a")
 	if o.segments() < 3 {
-		t.Fatal("the log has less than 3 segments")
+		t.Fatal("the log has fewer than 3 segments")
 	}
 	return o
 }

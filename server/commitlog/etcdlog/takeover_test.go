@@ -202,7 +202,7 @@ func TestStandbyWithoutWatches(t *testing.T) {
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("got %v, want Canceled", err)
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)

@@ -96,7 +96,7 @@ func refusedFrames(t *testing.T, l *log) {
 		l.wantNext(r, i)
 	}
 	if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrEnd", err)
 	}
 }
 
