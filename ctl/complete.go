@@ -63,7 +63,7 @@ func complete(table []command, words []string) []suggestion {
 func candidates(table []command, before []string, last string) []suggestion {
 	takesValue := valueFlags(table)
 	flags, typed, _ := split(before, takesValue)
-	cmd, rest, err := resolve(table, typed)
+	cmd, rest, _ := resolve(table, typed) // without flags or arguments if there is no such command
 	if n := len(flags); n > 0 && flags[n-1] == before[len(before)-1] && len(flags[n-1]) > 1 {
 		if name := strings.TrimLeft(flags[n-1], "-"); takesValue[name] {
 			return flagValues(cmd, name)
@@ -74,8 +74,6 @@ func candidates(table []command, before []string, last string) []suggestion {
 		return flagNames(cmd)
 	case len(typed) > 0 && typed[0] == "help":
 		return nextWords(table, typed[1:])
-	case err != nil:
-		return nextWords(table, typed)
 	case cmd.Args == operationArgs:
 		return operationWords(rest, last)
 	case strings.HasPrefix(cmd.Args, "[DIR]"), strings.HasPrefix(cmd.Args, "[FILE]"):

@@ -40,7 +40,11 @@ func (c *call) showHelp(words []string) error {
 	case words[0] == "connecting":
 		writeConnecting(c.out)
 	case words[0] == "ops":
-		c.helpOperations(kinds)
+		t := c.listTable("operation command required")
+		for i, s := range opNames() {
+			t.row(s.word, cmp.Or(commandOf(kinds[i]), commitCommand.Words), s.meaning)
+		}
+		t.flush()
 	case kind >= 0:
 		c.helpOperation(kinds[kind])
 	case near != "":
@@ -49,14 +53,6 @@ func (c *call) showHelp(words []string) error {
 		return err
 	}
 	return nil
-}
-
-func (c *call) helpOperations(kinds []ledger.OpKind) {
-	t := c.listTable("operation command required")
-	for i, s := range opNames() {
-		t.row(s.word, cmp.Or(commandOf(kinds[i]), commitCommand.Words), s.meaning)
-	}
-	t.flush()
 }
 
 func (c *call) helpOperation(kind ledger.OpKind) {
