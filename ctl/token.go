@@ -135,8 +135,6 @@ var tokenListCommand = command{
 	},
 }
 
-const shownHash = 12
-
 func (a *authFlags) list(c *call) error {
 	table, err := auth.Load(a.file)
 	if err != nil {
@@ -151,7 +149,7 @@ func (a *authFlags) list(c *call) error {
 		if e.Owners == nil && !c.json() {
 			owners = "any"
 		}
-		row(e.Name, kind, fmt.Sprintf("%x", e.Hash)[:shownHash], strings.Split(e.Scopes.String(), ","), owners)
+		row(e.Name, kind, fmt.Sprintf("%x", e.Hash[:6]), strings.Split(e.Scopes.String(), ","), owners)
 	}
 	end()
 	return nil

@@ -156,8 +156,11 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	if v.state != nil {
 		return nil
 	}
-	end, err := durableEnd(v.log.dir)
-	if err != nil {
+	end := uint64(math.MaxUint64) // without END, all checkpoints count
+	if r, err := wal.OpenReader(v.log.dir, wal.Options{}); err == nil {
+		end = r.Durable()
+		r.Close()
+	} else if !errors.Is(err, wal.ErrNoLog) {
 		return err
 	}
 	seqs, err := wal.ListCheckpoints(v.log.dir, wal.Options{})
@@ -189,20 +192,6 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	}
 	v.replay = commitlog.NewReplayer(v.state)
 	return nil
-}
-
-// durableEnd returns the durable end. Later checkpoints are ignored. Without END, it returns
-// the maximum, so all checkpoints count.
-func durableEnd(dir string) (uint64, error) {
-	r, err := wal.OpenReader(dir, wal.Options{})
-	if errors.Is(err, wal.ErrNoLog) {
-		return math.MaxUint64, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer r.Close()
-	return r.Durable(), nil
 }
 
 // complete checks that the replay reached the end of the log and all checkpoints.
