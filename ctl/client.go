@@ -45,12 +45,7 @@ func received(a *client.Answer, err error) (*answer, error) {
 }
 
 // check returns nil if the status is 200, and otherwise the error in the response.
-func (a *answer) check() error {
-	if a.Status == http.StatusOK {
-		return nil
-	}
-	return inWords(a.Refused())
-}
+func (a *answer) check() error { return inWords(a.Err()) }
 
 // decode decodes the response's JSON into v. It ignores fields that v does not have.
 func (a *answer) decode(v any) error {
@@ -162,7 +157,7 @@ func (o *connecting) load(env func(string) (string, bool)) (err error) {
 // An apiError is a rejection by the ledger.
 type apiError = client.Refused
 
-// inWords adds the flags that may help to an error of the client.
+// inWords adds the flags that may help to an error of the client, if there is one.
 func inWords(err error) error {
 	if unavailable, ok := err.(*client.Unavailable); ok {
 		err = unavailable.Err
@@ -197,12 +192,10 @@ func inWords(err error) error {
 func (c *call) follow(ctx context.Context, after int64, within time.Duration) iter.Seq2[client.Commit, error] {
 	return func(yield func(client.Commit, error) bool) {
 		for commit, err := range c.api.Feed(ctx, client.FeedOptions{Base: c.readURL, After: after, Lost: c.lost, Within: within}) {
-			switch {
-			case ctx.Err() != nil:
+			if ctx.Err() != nil || err == nil && !yield(commit, nil) {
 				return
-			case err == nil && !yield(commit, nil):
-				return
-			case err == nil && !commit.More:
+			}
+			if err == nil && !commit.More {
 				err = c.out.Flush() // show what there is before waiting for more
 			}
 			if err != nil {

@@ -29,11 +29,7 @@ import (
 // name. env is os.LookupEnv, or a function of a test.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) (string, bool)) int {
 	c := &call{ctx: context.Background(), in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), words: stderr, table: commands, screen: screenOf(stdout)}
-	err := c.run(args, env)
-	if flushed := c.out.Flush(); err == nil {
-		err = flushed
-	}
-	return tell(stderr, err)
+	return tell(stderr, cmp.Or(c.run(args, env), c.out.Flush()))
 }
 
 // A call is one run of one command.
