@@ -108,9 +108,6 @@ func (b *batch) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	if flushed := c.out.Flush(); flushed != nil {
-		return exitf(exitFailure, "%s; the results could not be written: %v", b.done(), flushed)
-	}
 	return b.summary(c)
 }
 

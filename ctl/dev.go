@@ -219,10 +219,7 @@ func (i *inside) wait() error {
 var seeds embed.FS
 
 func (d *dev) plant(c *call) error {
-	text, err := seeds.ReadFile("seeds/" + d.seed.value + ".ndjson")
-	if err != nil {
-		return err
-	}
+	text, _ := seeds.ReadFile("seeds/" + d.seed.value + ".ndjson") // the flag has one of these names
 	last, err := c.commits()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package ctl
 import (
 	"cmp"
 	"flag"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -122,16 +123,15 @@ var verbFlags = map[string]verbFlag{
 	"decimals":           {"", "`DIGITS` after the point when quantities are shown to people, 0 to 18"},
 }
 
+// argumentNames matches the arguments of the operation in the args of a verb.
+var argumentNames = regexp.MustCompile(`=\S+`)
+
 func verbCommands(verbs []verb) []command {
 	list := make([]command, len(verbs))
 	for i := range verbs {
 		v := &verbs[i]
-		var args []string
-		for _, spec := range strings.Fields(v.args) {
-			word, _, _ := strings.Cut(spec, "=")
-			args = append(args, word)
-		}
-		list[i] = command{Words: v.word, Args: strings.Join(args, " "), Purpose: v.purpose, Notes: v.notes, Examples: v.examples, Setup: v.setup}
+		args := argumentNames.ReplaceAllString(v.args, "")
+		list[i] = command{Words: v.word, Args: args, Purpose: v.purpose, Notes: v.notes, Examples: v.examples, Setup: v.setup}
 	}
 	return list
 }
