@@ -183,7 +183,7 @@ func TestAnswers(t *testing.T) {
 				}
 				fmt.Fprintf(&got, "\n%s\n\n", rec.Body)
 				if !json.Valid(rec.Body.Bytes()) || rec.Header().Get("Content-Type") != "application/json" {
-					t.Errorf("%s: no JSON: %s", read, rec.Body)
+					t.Errorf("%s: the response is not JSON: %s", read, rec.Body)
 				}
 				checkHead(t, r, target, headers, rec.Code, rec.Body.Len())
 			}
@@ -197,7 +197,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Error(diff)
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
@@ -277,6 +277,6 @@ func TestETagFollowsData(t *testing.T) {
 		"/v1/read/classes": 1, "/v1/read/class/2/shapes": 1, "/v1/read/class/1/stats": 2, "/v1/read/instance/1": 1, "/v1/read/containers": 1,
 		"/v1/read/commits": 9, "/v1/read/freshness": 9}
 	if diff := cmp.Diff(want, changed); diff != "" {
-		t.Error(diff)
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -31,7 +31,8 @@ func TestCommitsInBothOrders(t *testing.T) {
 	source, log := logDrivers[1].open(t)
 	w := newLedgerWriter(t, log)
 	w.commit("RegisterClass class_id=1 name=Gold", "CreateContainer container_id=1 kind=Standard")
-	// The log is read in pieces, and the pieces end inside these commits.
+	// A page of the newest commits is read in pieces, which end among these
+	// commits.
 	long := strings.Repeat("x", 15_000)
 	for i := range 150 {
 		add := `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}],"metadata":{"text":"` + long[:i*i%15_000] + `"}}`
@@ -70,7 +71,7 @@ func TestCommitsInBothOrders(t *testing.T) {
 				continue
 			}
 			if diff := cmp.Diff(c.want, r.seqs("/v1/read/commits?"+c.query, limit)); diff != "" {
-				t.Errorf("%s by %d: %s", c.query, limit, diff)
+				t.Errorf("%s in pages of %d: -want +got:\n%s", c.query, limit, diff)
 			}
 		}
 	}
@@ -85,7 +86,7 @@ func TestCommitsInBothOrders(t *testing.T) {
 	}
 	for i, c := range both[0].Data.Commits {
 		if other := both[1].Data.Commits[len(both[1].Data.Commits)-1-i]; string(c) != string(other) {
-			t.Errorf("%s is also %s", c, other)
+			t.Errorf("oldest first, the list shows %s, and newest first %s", c, other)
 		}
 	}
 }
@@ -107,7 +108,7 @@ func TestNewestEndsEarly(t *testing.T) {
 	r := startReader(t, log)
 	body := r.get(http.StatusOK, "/v1/read/commits?order=newest")
 	if n := len(body); n < maxPageBytes || n > maxPageBytes+2<<20 || !strings.Contains(body, `"next_cursor"`) {
-		t.Fatalf("a page of %d bytes", n)
+		t.Fatalf("a page of %d bytes, want about %d and a cursor", n, maxPageBytes)
 	}
 	next := ""
 	var got []string
@@ -135,7 +136,7 @@ func TestNewestEndsEarly(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(strings.Fields("12 11 10 9 8 7 6 5 4 3 2 1"), got); diff != "" {
-		t.Error(diff)
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
@@ -152,7 +153,7 @@ func TestCommitsOfAKey(t *testing.T) {
 			continue
 		}
 		if want == "" || strings.Count(body, "global_seq") != 1 || !strings.Contains(body, `{"commits":[{"global_seq":`+want+`,`) || strings.Contains(body, "next_cursor") {
-			t.Errorf("%s: %s", key, body)
+			t.Errorf("key %s: %s, want commit %q alone", key, body, want)
 		}
 	}
 }
@@ -176,11 +177,11 @@ func TestReversedBy(t *testing.T) {
 	} {
 		body := r.get(http.StatusOK, "/v1/read/"+target)
 		if !strings.Contains(body, want) || want == "" && strings.Contains(body, "revers") {
-			t.Errorf("%s: %s", target, body)
+			t.Errorf("%s: %s, want %s", target, body, want)
 		}
 	}
 	if strings.Contains(before, "reversed_by") {
-		t.Error(before)
+		t.Errorf("before the reversal: %s, want no reversed_by", before)
 	}
 }
 
@@ -197,7 +198,7 @@ func TestLargeCommitNeedsRoom(t *testing.T) {
 	r.get(http.StatusOK, "/v1/read/commit/1")
 	for _, target := range []string{"/v1/read/commit/2", "/v1/read/commits?after=1", "/v1/read/commits?order=newest"} {
 		if body := r.get(http.StatusServiceUnavailable, target); !strings.Contains(body, `"Overloaded"`) {
-			t.Error(body)
+			t.Errorf("%s without room: %s, want Overloaded", target, body)
 		}
 		if used := r.api.Budget.Used(); used != others.Held {
 			t.Errorf("%s: %d bytes are still held", target, used-others.Held)
@@ -208,6 +209,6 @@ func TestLargeCommitNeedsRoom(t *testing.T) {
 	}
 	others.Release()
 	if body := r.get(http.StatusOK, "/v1/read/commit/2"); len(body) < 60_000 {
-		t.Errorf("%d bytes", len(body))
+		t.Errorf("with room, the commit has %d bytes, want at least 60,000", len(body))
 	}
 }

@@ -113,7 +113,7 @@ func TestRunRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.get(200, "/v1/read/containers"); got != `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}` {
-		t.Error(got)
+		t.Errorf("without a log: %s, want an empty list", got)
 	}
 	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil { // wal.Open creates only the last directory of the path
 		t.Fatal(err)
@@ -136,11 +136,11 @@ func TestRunRead(t *testing.T) {
 	}
 	r.get(200, "/v1/read/container/50")
 	if got := r.get(200, "/v1/health"); got != fmt.Sprintf(`{"status":"healthy","freshness":{"checkpoint_seq":%d,"commit_log_seq":%d,"lag":0}}`, seq, seq) {
-		t.Error("without a writer:", got)
+		t.Errorf("health without a writer: %s, want healthy at commit %d", got, seq)
 	}
 	r.stop()
 	if err := <-r.ended; err != nil {
-		t.Errorf("stopped with %v", err)
+		t.Errorf("the daemon stopped with %v, want no error", err)
 	}
 	if left := readersOf(t, dir); len(left) > 0 {
 		t.Errorf("the stopped daemon is still listed: %v", left)
@@ -164,7 +164,7 @@ func TestHistoryCannotBeKept(t *testing.T) {
 		runtime.Gosched()
 	}
 	if got := r.get(200, "/v1/metrics"); !strings.Contains(got, "\nasset_ledger_read_history_failing 1\n") {
-		t.Error("no metric shows it")
+		t.Error("history_failing is not 1 in the metrics")
 	}
 	r.get(200, "/v1/read/containers")
 	if err := log.Close(); err != nil {
@@ -204,13 +204,13 @@ func TestRunReadFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := startRead(t, Config{Dir: file}); err == nil || commitlog.IsDamage(err) {
-		t.Errorf("in a file: %v", err)
+		t.Errorf("with a file as the directory: %v, want an error that is not damage", err)
 	}
 	dir := t.TempDir()
 	newLedgerWriter(t, openWriter(t, dir)).commit("CreateContainer container_id=1 kind=Standard")
 	segments, err := filepath.Glob(filepath.Join(dir, "wal", "*.seg"))
 	if err != nil || len(segments) != 1 {
-		t.Fatal(segments, err)
+		t.Fatalf("segments %q (%v), want one", segments, err)
 	}
 	f, err := os.OpenFile(segments[0], os.O_RDWR, 0)
 	if err != nil {
@@ -223,7 +223,7 @@ func TestRunReadFails(t *testing.T) {
 	_, err = startRead(t, Config{Dir: dir})
 	var damage *wal.CorruptError
 	if !errors.As(err, &damage) {
-		t.Errorf("with a damaged log: %v", err)
+		t.Errorf("with a damaged log: %v, want a CorruptError", err)
 	}
 }
 

@@ -47,7 +47,7 @@ func follow(t *testing.T, s *httptest.Server, query string, headers ...string) *
 		t.Fatal(err)
 	}
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("X-Asset-Seq") == "" {
-		t.Fatalf("%d %v", resp.StatusCode, resp.Header)
+		t.Fatalf("%d %v, want 200, a stream of events and X-Asset-Seq", resp.StatusCode, resp.Header)
 	}
 	t.Cleanup(func() { leave(); resp.Body.Close() })
 	lines := bufio.NewScanner(resp.Body)
@@ -165,7 +165,7 @@ func TestWantsEvents(t *testing.T) {
 		"": false, "*/*": false, "application/json": false, "text/event-streams": false,
 	} {
 		if wantsEvents([]string{"x/y", accept}) != want {
-			t.Errorf("%q: %v", accept, !want)
+			t.Errorf("Accept %q: %v, want %v", accept, !want, want)
 		}
 	}
 }
@@ -186,23 +186,24 @@ func TestStreamsMakeRoom(t *testing.T) {
 	enter("c", "c1") // ends a1
 	enter("b", "b2") // ends a2 or b1: then a and b have two streams each
 	if want := []string{"a1", "a2"}; !cmp.Equal(ended, want) && !cmp.Equal(ended, []string{"a1", "b1"}) {
-		t.Errorf("ended %v", ended)
+		t.Errorf("the streams %v were ended, want a1, and a2 or b1", ended)
 	}
 	s.Leave(a2)
 	if got := s.Opened(); got > 4 || got < 3 {
-		t.Errorf("%d are open", got)
+		t.Errorf("%d streams are open, want 3 or 4", got)
 	}
 	s, ended = httpserver.Streams{Max: 1}, nil
 	first := enter("a", "first")
 	enter("a", "second")
 	s.Leave(first) // again, which must do nothing
 	if !cmp.Equal(ended, []string{"first"}) || s.Opened() != 1 {
-		t.Errorf("ended %v, %d are open", ended, s.Opened())
+		t.Errorf("the streams %v were ended, and %d are open; want first, and 1", ended, s.Opened())
 	}
 }
 
 // TestFeedMakesRoom checks that streams of clients that read nothing block no
-// other client. A client whose stream is ended can continue where it left off.
+// other client. A client whose stream is ended can continue where the stream
+// ended.
 func TestFeedMakesRoom(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -225,6 +226,6 @@ func TestFeedMakesRoom(t *testing.T) {
 	reads.wants(next, next)
 	follow(t, s, "", fmt.Sprintf("Last-Event-ID: %d", end)).wants(next, next)
 	if n := r.streams.Opened(); n != 3 {
-		t.Errorf("%d streams are open", n)
+		t.Errorf("%d streams are open, want 3", n)
 	}
 }

@@ -59,7 +59,7 @@ func TestFeedOutlastsTimeouts(t *testing.T) {
 		e.wants(1, 1)
 		for range 5 {
 			if lines, ok := e.block(); !ok || len(lines) != 1 || lines[0] != ": keep-alive" {
-				t.Fatalf("%q, %v", lines, e.lines.Err())
+				t.Fatalf("%q, %v; want a comment that keeps the stream alive", lines, e.lines.Err())
 			}
 		}
 		w.commit("CreateContainer container_id=2 kind=Standard")
@@ -88,7 +88,7 @@ func TestWaitOutlastsTimeouts(t *testing.T) {
 		r.get(425, "/v1/read/classes?min_seq=2&wait=300ms") // longer than the timeouts
 		log.release()
 		if got := <-status; got != 200 {
-			t.Errorf("status %d", got)
+			t.Errorf("status %d, want 200", got)
 		}
 	})
 }

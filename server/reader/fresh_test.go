@@ -41,7 +41,7 @@ func TestWaitWakesInOrder(t *testing.T) {
 			f.advance(step.seq)
 			synctest.Wait()
 			if f.waiting() != step.left {
-				t.Errorf("at %d, %d requests wait", step.seq, f.waiting())
+				t.Errorf("at %d, %d requests wait, want %d", step.seq, f.waiting(), step.left)
 			}
 			for seq := range woken {
 				if seq > step.seq {
@@ -57,14 +57,14 @@ func TestWaitEnds(t *testing.T) {
 		f := newFreshness()
 		f.advance(4)
 		if ok, err := f.wait(t.Context(), 4, 0); !ok || err != nil {
-			t.Errorf("what is applied: %v, %v", ok, err)
+			t.Errorf("waiting for what is applied: %v, %v; want true at once", ok, err)
 		}
 		if ok, err := f.wait(t.Context(), 5, 0); ok || err != nil {
-			t.Errorf("without patience: %v, %v", ok, err)
+			t.Errorf("waiting for no time: %v, %v; want false", ok, err)
 		}
 		start := time.Now()
 		if ok, err := f.wait(t.Context(), 5, 3*time.Second); ok || err != nil || time.Since(start) != 3*time.Second {
-			t.Errorf("after the timeout: %v, %v after %v", ok, err, time.Since(start))
+			t.Errorf("waiting for 3 s: %v, %v after %v; want false after 3 s", ok, err, time.Since(start))
 		}
 		gone, leave := context.WithCancel(t.Context())
 		done := make(chan bool)
@@ -88,10 +88,10 @@ func TestWaitEnds(t *testing.T) {
 		f.end(ledger.Errorf(ledger.ShuttingDown, "over"))
 		f.end(ledger.Errorf(ledger.Internal, "the first reason counts"))
 		if !<-done {
-			t.Error("the end was not reported")
+			t.Error("the waiting request did not get the error of end")
 		}
 		if _, err := f.wait(t.Context(), 6, time.Hour); err == nil || err.Code != ledger.ShuttingDown {
-			t.Errorf("after the end: %v", err)
+			t.Errorf("after the end: %v, want ShuttingDown", err)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestWaitIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		if _, err := f.wait(t.Context(), 1, time.Hour); err == nil || err.Code != ledger.Overloaded {
-			t.Errorf("one too many: %v", err)
+			t.Errorf("one waiter too many: %v, want Overloaded", err)
 		}
 		f.advance(1)
 	})

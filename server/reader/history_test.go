@@ -82,11 +82,11 @@ func TestHistoryEntries(t *testing.T) {
 			seq, at := 0, time.Time{}
 			rest := part(string(e)+"\n", `Z",`, "\n")
 			if n, err := fmt.Sscanf(string(e), `{"global_seq":%d,"committed_at":`, &seq); n != 1 {
-				t.Fatal(string(e), err)
+				t.Fatalf("%s does not begin with its commit: %v", e, err)
 			}
 			at, err := time.Parse(time.RFC3339Nano, part(string(e), `"committed_at":"`, `"`))
 			if err != nil || at.UnixNano() != testTime+int64(seq-1)*int64(time.Second) {
-				t.Errorf("commit %d was made at %v: %v", seq, at, err)
+				t.Errorf("commit %d is dated %v (%v), want %d s after the first", seq, at, err, seq-1)
 			}
 			got = append(got, fmt.Sprintf("%d {%s", seq, rest))
 		}
@@ -249,13 +249,13 @@ func TestPastReads(t *testing.T) {
 	}
 	if body := r.get(http.StatusOK, "/v1/read/container/3?at_seq=4"); !strings.HasSuffix(body,
 		`"freshness":{"checkpoint_seq":12,"commit_log_seq":12},"as_of":{"global_seq":4,"committed_at":"2023-11-14T22:13:23.000000123Z"}}`) {
-		t.Error(body)
+		t.Errorf("at commit 4: %s, want as_of to say so", body)
 	}
 	if body := r.get(http.StatusNotFound, "/v1/read/container/3?at_seq=0"); !strings.Contains(body, `"There is no container 3 as of commit 0."`) {
 		t.Errorf("a container before it was created: %s", body)
 	}
 	if body := r.get(http.StatusOK, "/v1/read/container/3?at_time=9999-01-01T00:00:00Z"); !strings.Contains(body, `"as_of":{"global_seq":12,`) {
-		t.Error(body)
+		t.Errorf("at a time in the future: %s, want commit 12", body)
 	}
 	r.get(http.StatusTooEarly, "/v1/read/container/3?at_seq=13&wait=1ms")
 	for _, query := range []string{"at_seq=1&at_time=2026-01-01T00:00:00Z", "at_seq=1&min_seq=1", "at_seq=-1", "at_time=1",
@@ -276,7 +276,7 @@ func TestPastCursor(t *testing.T) {
 	for _, query := range []string{"cursor=" + cursor, "cursor=" + cursor + "&at_seq=3", "at_time=2023-11-14T22:13:22.5Z&cursor=" + cursor} {
 		if body := r.get(http.StatusOK, "/v1/read/container/1/balances?"+query); !strings.HasPrefix(body,
 			`{"container_id":1,"balances":[{"class_id":1,"key":5,"quantity":3}],"freshness"`) || !strings.Contains(body, `"as_of":{"global_seq":3,`) {
-			t.Errorf("%s: %s", query, body)
+			t.Errorf("%s: %s, want the second page as of commit 3", query, body)
 		}
 	}
 	r.get(http.StatusBadRequest, "/v1/read/container/1/balances?at_seq=4&cursor="+cursor)
@@ -308,13 +308,13 @@ func TestHistoryPayer(t *testing.T) {
 	}
 	for _, query := range []string{"", "?payer=false"} {
 		if body := r.get(http.StatusOK, "/v1/read/container/4/history"+query); strings.Contains(body, "payer") {
-			t.Errorf("%q: %s", query, body)
+			t.Errorf("%q: %s, want no payer", query, body)
 		}
 	}
 	r.get(http.StatusBadRequest, "/v1/read/container/4/history?payer=1")
 	r.limitTo(t, 8)
 	if got := payers(4, "Authorization: Bearer 8"); got != "" {
-		t.Errorf("owner 8 is told %q", got)
+		t.Errorf("a token limited to owner 8 is told the payers %q", got)
 	}
 }
 
@@ -346,10 +346,10 @@ func TestHistoryOfOthers(t *testing.T) {
 		return rec.Body.String(), rec.Code
 	}
 	if body, code := ask(8, "/v1/read/container/1/history"); code != http.StatusOK || len(entriesOf(t, body)) != 1 {
-		t.Errorf("owner 8: %d %s", code, body)
+		t.Errorf("owner 8: %d %s, want one entry", code, body)
 	}
 	if body, code := ask(8, "/v1/read/container/1/history?order=oldest&from_seq=1"); code != http.StatusOK || len(entriesOf(t, body)) != 1 {
-		t.Errorf("owner 8: %d %s", code, body)
+		t.Errorf("owner 8, oldest first: %d %s, want one entry", code, body)
 	}
 	for owner, want := range map[int64]map[string]int{
 		7: {"/v1/read/container/1/history": 403, "/v1/read/container/1?at_seq=5": 200, "/v1/read/container/1?at_seq=12": 403, "/v1/read/container/1?at_seq=1": 403,

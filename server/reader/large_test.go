@@ -48,11 +48,11 @@ func TestPastHoldsNothingWhileItWaits(t *testing.T) {
 	waiting := func(int64) error { return httpserver.Overloaded }
 	took := allocated(func() {
 		if _, err := v.At(11, waiting); err != httpserver.Overloaded {
-			t.Error(err)
+			t.Errorf("without a turn: %v, want Overloaded", err)
 		}
 	})
 	if took > 64<<10 {
-		t.Errorf("it allocated %d bytes before its turn", took)
+		t.Errorf("the read allocated %d bytes before its turn, want at most 64 KiB", took)
 	}
 	if _, err := v.At(11, func(int64) error { return nil }); err != nil {
 		t.Error(err)

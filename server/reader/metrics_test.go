@@ -22,7 +22,7 @@ func TestReadMetrics(t *testing.T) {
 	r.get(404, "/v1/else")
 	rec := r.do("GET", "/v1/metrics")
 	if got := rec.Header().Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
-		t.Error(got)
+		t.Errorf("the content type is %s, want that of metrics", got)
 	}
 	lines := map[string]bool{}
 	var families []string
@@ -45,7 +45,7 @@ func TestReadMetrics(t *testing.T) {
 		`asset_ledger_read_panics_total 0`,
 	} {
 		if !lines[want] {
-			t.Errorf("missing: %s", want)
+			t.Errorf("the metrics lack the line %s", want)
 		}
 	}
 	want := []string{"asset_ledger_read_request_duration_seconds histogram", "asset_ledger_read_requests_total counter",
@@ -60,6 +60,6 @@ func TestReadMetrics(t *testing.T) {
 		"asset_ledger_read_history_made_seq gauge", "asset_ledger_read_history_files gauge", "asset_ledger_read_history_bytes gauge",
 		"asset_ledger_read_history_failed_total counter", "asset_ledger_read_visibility_seconds histogram", "asset_ledger_build_info gauge"}
 	if diff := cmp.Diff(want, families); diff != "" {
-		t.Error(diff)
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -44,13 +44,13 @@ func TestMinSeqWaits(t *testing.T) {
 		asked.Go(func() {
 			rec := r.do(http.MethodGet, target+query, headers...)
 			if rec.Code != 200 || rec.Header().Get("X-Asset-Seq") != "2" {
-				t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
+				t.Errorf("%v: %d %s, want 200 at commit 2", headers, rec.Code, rec.Body)
 			}
 		})
 	}
 	r.untilWaiting(2)
 	if body := r.get(404, target); body != `{"error":{"code":"ContainerNotFound","message":"There is no container 2.","details":{"container_id":2}},"freshness":{"checkpoint_seq":1,"commit_log_seq":2}}` {
-		t.Error("not there yet:", body)
+		t.Errorf("before commit 2 is applied: %s, want ContainerNotFound at commit 1", body)
 	}
 	log.release()
 	asked.Wait()
@@ -65,7 +65,7 @@ func TestMinSeqInVain(t *testing.T) {
 	for _, wait := range []string{"0s", "1ms"} {
 		want := `{"error":{"code":"NotFresh","message":"Commit 2 was not applied within ` + wait + `.","details":{"checkpoint_seq":1,"commit_log_seq":2}}}`
 		if got := r.get(425, "/v1/read/classes?min_seq=2&wait="+wait); got != want {
-			t.Errorf("wait=%s: %s", wait, got)
+			t.Errorf("wait=%s: %s, want %s", wait, got, want)
 		}
 	}
 	// A commit beyond the end is never waited for, however long the request would
@@ -99,7 +99,7 @@ func TestWaitersAreToldOfTheEnd(t *testing.T) {
 	r.untilWaiting(1)
 	r.drain()
 	if body := <-done; body != `{"error":{"code":"ShuttingDown","message":"This read daemon is stopping: ask another, or try again soon.","details":{}}}` {
-		t.Error(body)
+		t.Errorf("%s, want ShuttingDown", body)
 	}
 }
 
@@ -118,10 +118,10 @@ func TestLag(t *testing.T) {
 	look := func(freshness, health string, healthStatus int) {
 		t.Helper()
 		if got := r.get(200, "/v1/read/freshness"); got != freshness {
-			t.Error(got)
+			t.Errorf("freshness %s, want %s", got, freshness)
 		}
 		if got := r.get(healthStatus, "/v1/health"); got != health {
-			t.Error(got)
+			t.Errorf("health %s, want %s", got, health)
 		}
 	}
 	look(`{"data":{"lag":0,"lag_ms":0},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}`,

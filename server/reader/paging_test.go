@@ -123,7 +123,7 @@ func TestPagingWhileTheLedgerChanges(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(c.want, kept); diff != "" {
-				t.Errorf("%s by %d: %s", c.target, limit, diff)
+				t.Errorf("%s in pages of %d: -want +got:\n%s", c.target, limit, diff)
 			}
 		}
 		log = newMemLog() // entries left by disturb would collide with the next round
@@ -157,7 +157,7 @@ func TestPagingCommits(t *testing.T) {
 			want = append(want, fmt.Sprint(seq+1))
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("by %d: %s", limit, diff)
+			t.Errorf("in pages of %d: -want +got:\n%s", limit, diff)
 		}
 	}
 }

@@ -113,9 +113,9 @@ func TestParams(t *testing.T) {
 			continue
 		}
 		if err != nil {
-			t.Errorf("%q: %v", c.query, err)
+			t.Errorf("%q was rejected: %v", c.query, err)
 		} else if diff := cmp.Diff(c.want, p, cmp.AllowUnexported(params{})); diff != "" {
-			t.Errorf("%q: %s", c.query, diff)
+			t.Errorf("%q: -want +got:\n%s", c.query, diff)
 		}
 	}
 	var p params
@@ -154,10 +154,10 @@ func TestMinSeqHeader(t *testing.T) {
 		}
 		err := p.header(c.values)
 		if (err != nil) != c.bad || err == nil && p.MinSeq != c.want {
-			t.Errorf("%q %q: %d, %v", c.query, c.values, p.MinSeq, err)
+			t.Errorf("%q with the header %q: %d, error %v; want %d, an error: %v", c.query, c.values, p.MinSeq, err, c.want, c.bad)
 		}
 		if err != nil && (err.Code != ledger.InvalidParameter || err.Details[0] != ledger.Text("parameter", "X-Asset-Min-Seq")) {
-			t.Errorf("%q %q: %v", c.query, c.values, err)
+			t.Errorf("%q with the header %q: %v, want InvalidParameter for the header", c.query, c.values, err)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestNameCursor(t *testing.T) {
 	} {
 		var p params
 		if err := p.parse(query, ^param(0), listContainers); (err == nil) != ok {
-			t.Errorf("%q: %v", query, err)
+			t.Errorf("%q: error %v, want it to be valid: %v", query, err, ok)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestCursorsOfCommits(t *testing.T) {
 	} {
 		var p params
 		if err := p.parse(query, ^param(0), listCommits); (err == nil) != ok {
-			t.Errorf("%q: %v", query, err)
+			t.Errorf("%q: error %v, want it to be valid: %v", query, err, ok)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestCursorsOfHistory(t *testing.T) {
 	} {
 		var p params
 		if err := p.parse(query, ^param(0), listHistory); (err == nil) != ok {
-			t.Errorf("%q: %v", query, err)
+			t.Errorf("%q: error %v, want it to be valid: %v", query, err, ok)
 		}
 	}
 }
@@ -267,11 +267,11 @@ func FuzzParams(f *testing.F) {
 			return
 		}
 		if p.ClassCode != "" && p.ClassID != 0 || p.has(paramPrefix|paramCursor) && !ledger.ValidContainerName(p.CursorName) {
-			t.Errorf("%q gave %+v", query, p)
+			t.Errorf("%q was parsed as %+v: a code and an id, or a cursor without a valid name", query, p)
 		}
 		if p.Limit < 1 || p.Limit > maxLimit || p.Wait < 0 || p.Wait > maxWait || p.MinSeq > math.MaxInt64 ||
 			p.Region.X+p.Region.Width > 4*ledger.MaxSide || p.ClassID < 0 || p.Cursor.A < 0 {
-			t.Errorf("%q gave %+v", query, p)
+			t.Errorf("%q was parsed as %+v: a value is out of range", query, p)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func TestPastTakesTurns(t *testing.T) {
 	r.pasts <- struct{}{} // taken by another read
 	r.get(http.StatusOK, shallow)
 	if body := r.get(http.StatusOK, "/v1/read/container/1?at_seq=11"); !strings.Contains(body, `"stacks":10000`) {
-		t.Error(body)
+		t.Errorf("%s, want 10,000 stacks", body)
 	}
 	for _, target := range []string{deep, "/v1/read/container/1/history?key=77"} {
 		ctx, gone := context.WithCancel(t.Context())
@@ -65,8 +65,9 @@ func TestPastTakesTurns(t *testing.T) {
 	r.get(http.StatusOK, deep)
 }
 
-// TestPastIsCharged checks that the memory of such a read counts against the budget.
-// While others use up the budget, the read is rejected, and small reads are not.
+// TestPastIsCharged checks that the memory of a read that rebuilds a large container
+// counts against the budget. While others use up the budget, the read is rejected,
+// and small reads are not.
 func TestPastIsCharged(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })
@@ -77,7 +78,7 @@ func TestPastIsCharged(t *testing.T) {
 	}
 	r.get(http.StatusOK, shallow)
 	if body := r.get(http.StatusServiceUnavailable, deep); !strings.Contains(body, `"Overloaded"`) {
-		t.Error(body)
+		t.Errorf("while others use the budget: %s, want Overloaded", body)
 	}
 	if r.api.Budget.Waits.Load() == 0 {
 		t.Error("nobody was counted as waiting")
@@ -103,7 +104,7 @@ func TestShortListsGetThrough(t *testing.T) {
 	r.get(http.StatusOK, "/v1/read/container/2/balances?limit=10000")
 	r.get(http.StatusOK, "/v1/read/container/1/balances?limit=100")
 	if body := r.get(http.StatusServiceUnavailable, "/v1/read/container/1/balances?limit=10000"); !strings.Contains(body, `"Overloaded"`) {
-		t.Errorf("%.200s", body)
+		t.Errorf("a long list: %.200s, want Overloaded", body)
 	}
 	others.Release()
 	if body := r.get(http.StatusOK, "/v1/read/container/1/balances?limit=10000"); strings.Count(body, `"key"`) != 10_000 {

@@ -99,10 +99,10 @@ func TestStatusOfWriteDaemons(t *testing.T) {
 			got := r.statusOf().Write[0]
 			reason, _ := got["reason"].(string)
 			if got["status"] != c.status || !strings.HasPrefix(reason, c.reason) || (reason == "") != (c.reason == "") || got["url"] != at {
-				t.Errorf("%v", got)
+				t.Errorf("%v, want %s at %s, for the reason %q", got, c.status, at, c.reason)
 			}
 			if (got["commit_log"] == nil) != (c.status == "unreachable") {
-				t.Errorf("commit_log is %v", got["commit_log"])
+				t.Errorf("commit_log is %v, and the status is %s", got["commit_log"], c.status)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestStatusOfWriteDaemons(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if why, _ := data.Write[1]["reason"].(string); data.Write[1]["status"] != "unreachable" || !strings.HasPrefix(why, "No response: dial tcp") {
-		t.Errorf("no daemon there: %v", data.Write[1])
+		t.Errorf("where no daemon listens: %v, want unreachable, because there is no response", data.Write[1])
 	}
 }
 
@@ -143,10 +143,10 @@ func TestStatusHidesFromStrangers(t *testing.T) {
 	all, limited := fmt.Sprint(r.statusOf("Authorization: Bearer token-of-all")), fmt.Sprint(r.statusOf("Authorization: Bearer token-of-seven"))
 	for _, secret := range secrets {
 		if !strings.Contains(all, secret) {
-			t.Errorf("%q is not in %s", secret, all)
+			t.Errorf("a token for all is not told %q: %s", secret, all)
 		}
 		if strings.Contains(limited, secret) {
-			t.Errorf("%q is in %s", secret, limited)
+			t.Errorf("a limited token is told %q: %s", secret, limited)
 		}
 	}
 }
@@ -155,9 +155,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestStatusAsksOneAtATime checks that a slow write daemon gets one request,
-// however many clients ask for the status, and that a request without response
-// times out.
+// TestStatusAsksOneAtATime checks that a slow write daemon gets one request at
+// a time, however many clients ask for the status, and that a request without
+// a response times out.
 func TestStatusAsksOneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -186,19 +186,19 @@ func TestStatusAsksOneAtATime(t *testing.T) {
 		}
 		all()
 		if most.Load() != 1 || asked.Load() != 1 || w.last.writers[0].status != healthy {
-			t.Errorf("%d requests, %d at once: %+v", asked.Load(), most.Load(), w.last.writers)
+			t.Errorf("%d requests, %d at once, want one: %+v", asked.Load(), most.Load(), w.last.writers)
 		}
 		time.Sleep(statusAge)
 		all()
 		if asked.Load() != 2 {
-			t.Errorf("%d requests", asked.Load())
+			t.Errorf("%d requests, want one more", asked.Load())
 		}
 		time.Sleep(statusAge)
 		takes = time.Hour
 		began := time.Now()
 		w.look(nil)
 		if took := time.Since(began); took != askWriter || w.last.writers[0].reason != "No response within 2s." {
-			t.Errorf("after %v: %+v", took, w.last.writers)
+			t.Errorf("after %v: %+v, want a timeout after %v", took, w.last.writers, askWriter)
 		}
 	})
 }

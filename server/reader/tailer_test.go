@@ -29,7 +29,7 @@ func TestReaderStartsBeforeTheLog(t *testing.T) {
 		"/v1/read/containers?": `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}`,
 	} {
 		if got := r.get(200, target); got != want {
-			t.Errorf("%s: %s", target, got)
+			t.Errorf("%s: %s, want %s", target, got, want)
 		}
 	}
 	r.get(404, "/v1/read/commit/1")
@@ -54,12 +54,12 @@ func brokenBy(t *testing.T, damage func(w *ledgerWriter, log *memLog)) (r *testR
 	damage(w, log)
 	<-r.ended
 	if got := r.get(503, "/v1/health"); !strings.HasPrefix(got, `{"status":"degraded","freshness":{"checkpoint_seq":1,`) {
-		t.Error(got)
+		t.Errorf("health: %s, want degraded at commit 1", got)
 	}
 	for _, target := range []string{"/v1/read/container/1", "/v1/read/container/1/balances", "/v1/read/freshness", "/v1/read/commits", "/v1/read/commit/1", "/v1/read/class/7"} {
 		rec := r.do("GET", target)
 		if rec.Code != 503 || !strings.Contains(rec.Body.String(), `"code":"LogUnavailable"`) || rec.Header().Get("Retry-After") == "" {
-			t.Errorf("%s: %d %v %s", target, rec.Code, rec.Header(), rec.Body)
+			t.Errorf("%s: %d %v %s, want LogUnavailable with Retry-After", target, rec.Code, rec.Header(), rec.Body)
 		}
 	}
 	if r.do("GET", "/v1/read/commits", "Accept: text/event-stream").Code != 503 {
@@ -85,7 +85,7 @@ func TestOneUnitIsMissed(t *testing.T) {
 	})
 	var wrong *commitlog.ReplayError
 	if !errors.As(err, &wrong) || wrong.Seq != 2 {
-		t.Fatalf("ended with %v", err)
+		t.Fatalf("the tailer ended with %v, want a ReplayError of commit 2", err)
 	}
 	for _, d := range []uint64{theirs, r.proj.state.Digest()} {
 		if !strings.Contains(err.Error(), fmt.Sprintf("%016x", d)) {
@@ -137,7 +137,7 @@ func TestDamageEndsReading(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := brokenBy(t, c.damage)
 			if err == nil || !strings.Contains(err.Error(), c.says) || commitlog.IsDamage(err) != c.broken {
-				t.Errorf("ended with %v, damage %v", err, commitlog.IsDamage(err))
+				t.Errorf("the tailer ended with %v, damage %v; want %q, damage %v", err, commitlog.IsDamage(err), c.says, c.broken)
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestDefectWhileApplying(t *testing.T) {
 	p.replay = nil
 	err := p.apply(&wal.Frame{First: 1, Count: 1, Body: wal.AppendRecord(nil, []byte{1})}, endless)
 	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: runtime error: ") || !p.isBroken() || commitlog.IsDamage(err) {
-		t.Errorf("%v", err)
+		t.Errorf("error %v, broken %v; want a defect that breaks the projection and is not damage", err, p.isBroken())
 	}
 }
 
@@ -214,7 +214,7 @@ func TestReadWhileTheLogIsOpened(t *testing.T) {
 		synctest.Wait() // the read waits for the log
 		close(log.release)
 		if code := <-answered; code != 200 || time.Since(start) != 0 {
-			t.Errorf("%d after %v", code, time.Since(start))
+			t.Errorf("status %d after %v, want 200 at once", code, time.Since(start))
 		}
 	})
 }
@@ -236,7 +236,7 @@ func TestFewFiles(t *testing.T) {
 			w.commit("RegisterClass class_id=2 name=Silver")
 			r.get(425, "/v1/read/class/2?min_seq=2&wait=20s")
 			if got := r.get(503, "/v1/read/commit/1"); !strings.Contains(got, `"Overloaded"`) {
-				t.Error(got)
+				t.Errorf("reading a commit back: %s, want Overloaded", got)
 			}
 			r.get(200, "/v1/health")
 			short(nil)

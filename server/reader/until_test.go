@@ -79,7 +79,7 @@ func TestUntil(t *testing.T) {
 			t.Errorf("-until %d (-want +got): %s", n, d)
 		}
 		if health := r.get(http.StatusOK, "/v1/health"); !strings.Contains(health, fmt.Sprintf(`"lag":0},"until":%d}`, n)) {
-			t.Errorf("-until %d: %s", n, health)
+			t.Errorf("-until %d: health is %s, want no lag, and until", n, health)
 		}
 	}
 	at := func(batch int, more time.Duration) int64 {
@@ -110,7 +110,7 @@ func TestUntilLater(t *testing.T) {
 	bySeq := startReader(t, log, func(d *daemon) { d.tail.until = Until{bySeq: true, seq: 5} })
 	byTime := startReader(t, log, func(d *daemon) { d.tail.until = Until{byTime: true, time: testTime + int64(time.Second)} })
 	if health := byTime.get(http.StatusOK, "/v1/health"); strings.Contains(health, `"until":`) || !strings.Contains(health, `"until_time":"`) {
-		t.Error(health)
+		t.Errorf("health: %s, want until_time and not yet until", health)
 	}
 	before := bySeq.tail.untilNote()
 	for _, b := range batches[1:] {
@@ -123,11 +123,11 @@ func TestUntilLater(t *testing.T) {
 			log.change(func() {})
 		}
 		if body := r.get(http.StatusOK, "/v1/read/freshness"); !strings.Contains(body, `"lag":0,`) || !strings.Contains(body, `{"checkpoint_seq":`+want+`,"commit_log_seq":`+want+`}`) {
-			t.Error(body)
+			t.Errorf("%s, want no lag at commit %s", body, want)
 		}
 		r.get(http.StatusTooEarly, "/v1/read/containers?min_seq=8")
 		if note := r.tail.untilNote(); !strings.Contains(note, "as it was after commit "+want+".") || note == before {
-			t.Errorf("%q, before %q", note, before)
+			t.Errorf("the note is %q, and was %q; want it to name commit %s", note, before, want)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestBatchesTakeWhatIsCharged(t *testing.T) {
 			charged := batchSize(body, int64(len(r.Txs))) + x.Claim.Held
 			t.Logf("%d bytes in the body, %d judged, %d answered; %d charged", len(body), judged, answered, charged)
 			if max(judged, answered) > charged {
-				t.Error("it takes more than is charged")
+				t.Errorf("a batch takes %d bytes, and %d are charged", max(judged, answered), charged)
 			}
 			runtime.KeepAlive(body)
 			runtime.KeepAlive(r)
@@ -88,8 +88,8 @@ func TestBatchesTakeWhatIsCharged(t *testing.T) {
 	}
 }
 
-// TestShortBatchesAreCharged checks that a batch request of few bytes that takes much
-// memory is charged for it while it is in progress.
+// TestShortBatchesAreCharged checks that a batch request of few bytes is charged for
+// the memory that it takes, while it is in progress.
 func TestShortBatchesAreCharged(t *testing.T) {
 	l := newRAMLog()
 	entered, proceed := l.gate()
@@ -103,7 +103,7 @@ func TestShortBatchesAreCharged(t *testing.T) {
 	proceed <- struct{}{}
 	for _, got := range []<-chan answer{first, second} {
 		if a := <-got; a.status != 200 {
-			t.Errorf("%.200s", a.body)
+			t.Errorf("status %d, want 200: %.200s", a.status, a.body)
 		}
 	}
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
@@ -120,7 +120,7 @@ func TestShortBatchesNeedRoom(t *testing.T) {
 		}
 		x := &httpserver.Exchange{W: httptest.NewRecorder(), Body: []byte(batchOf("", strings.Repeat("1,", 9999)+"1")), Claim: b.Claim()}
 		if _, err := chargeBatch(x); err != httpserver.Overloaded {
-			t.Error("charged", x.Claim.Held)
+			t.Errorf("without room: error %v and %d bytes charged, want Overloaded", err, x.Claim.Held)
 		}
 		others.Release()
 		if _, err := chargeBatch(x); err != nil {
@@ -152,6 +152,6 @@ func TestReplayedResultsNeedRoom(t *testing.T) {
 	w.appendResults(x, r)
 	want := `{"results":[` + strings.TrimSuffix(told.body, "}") + `,"replayed":true},{"error":{"code":"Overloaded"`
 	if !strings.HasPrefix(string(x.Out), want) || !strings.Contains(string(x.Out), `"details":{"global_seq":2}`) {
-		t.Errorf("%.100s … %s", x.Out, x.Out[max(0, len(x.Out)-300):])
+		t.Errorf("the response is %.100s … %s, want one result and one Overloaded for commit 2", x.Out, x.Out[max(0, len(x.Out)-300):])
 	}
 }

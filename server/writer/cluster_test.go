@@ -76,10 +76,10 @@ func TestEndStaysWhenThePlaceIsLost(t *testing.T) {
 	}
 	m.writer.lost <- commitlog.ErrFenced
 	if err := <-ended; !errors.Is(err, commitlog.ErrFenced) {
-		t.Error(err)
+		t.Errorf("turn returned %v, want ErrFenced", err)
 	}
 	if end := d.end(); end != 1 {
-		t.Errorf("commit 1 was durable, and the end is %d", end)
+		t.Errorf("the end is %d, want 1, the last durable commit", end)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestStopReportsTheCopy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := Run(ctx, c, func() { panic("exit") }); !errors.Is(err, errDisk) {
-		t.Errorf("it stopped with %v", err)
+		t.Errorf("Run returned %v, want %v", err, errDisk)
 	}
 }
 
@@ -112,6 +112,6 @@ func TestEndsWithoutItsListener(t *testing.T) {
 	c, _ := nearConfig(t)
 	c.Access.Inherited.Close()
 	if err := Run(t.Context(), c, func() { panic("exit") }); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("Run returned %v, want %v", err, net.ErrClosed)
 	}
 }

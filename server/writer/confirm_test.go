@@ -28,10 +28,10 @@ func TestRefusalsAreConfirmed(t *testing.T) {
 				b.inFlight.settle(nil)
 			}
 			if !isDone(first) || first.err != nil {
-				t.Errorf("the previous commit: %v", first.err)
+				t.Errorf("the previous commit: done %v, error %v; want done and no error", isDone(first), first.err)
 			}
 			if !isDone(g) || code(g.err) != ledger.LogUnavailable {
-				t.Errorf("the rejection is sent, though another daemon writes: %v", g.err)
+				t.Errorf("the rejection, although another daemon writes: done %v, error %v; want LogUnavailable", isDone(g), g.err)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func TestRestart(t *testing.T) {
 	}
 	w.end()
 	if n, _ := filepath.Glob(filepath.Join(dir, "wal", "*.seg")); len(n) < 3 {
-		t.Errorf("only %d segments", len(n))
+		t.Errorf("the log has %d segments, want at least 3", len(n))
 	}
 	w = runWriter(t, dir)
 	for i, again := range []answer{w.post(200, "/v1/commit", keyed), w.post(200, "/v1/register/class", class), w.post(200, "/v1/commit", mint)} {
@@ -82,10 +82,10 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	if a := w.post(409, "/v1/commit", transferTx(2, `,"idempotency_key":"k"`)); a.code() != "IdempotencyConflict" {
-		t.Error(a)
+		t.Errorf("the same key with another request: %v, want IdempotencyConflict", a)
 	}
 	if a := w.post(200, "/v1/commit", transferTx(1, "")); a.header.Get(httpserver.HeaderSeq) != "305" {
-		t.Error(a)
+		t.Errorf("the commit after the restart: %v, want commit 305", a)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -137,7 +137,7 @@ func TestGracefulStop(t *testing.T) {
 	}
 	defer r.Close()
 	if got := int(r.Durable()); got < total+1 || got > total+1+clients {
-		t.Errorf("%d answered, %d in the log", total, got-1)
+		t.Errorf("%d commits were acknowledged, and %d are in the log", total, got-1)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestWriterDoesNotStart(t *testing.T) {
 	} {
 		err := run(c.change)
 		if err == nil || !strings.Contains(err.Error(), c.words) || errors.Is(err, wal.ErrLocked) != c.locked || commitlog.IsDamage(err) != c.broken {
-			t.Errorf("%s: %v, damage %v", c.about, err, commitlog.IsDamage(err))
+			t.Errorf("%s: %v, damage %v; want an error with %q, damage %v", c.about, err, commitlog.IsDamage(err), c.words, c.broken)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (f failingFile) Sync() error {
 }
 
 // When a sync fails, the daemon responds that the outcome is unknown, and ends
-// with the exit code for failure. It accepts nothing after that.
+// with the error, which is not damage.
 func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	broken := make(chan struct{})
 	dir := t.TempDir()
@@ -266,10 +266,10 @@ func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	w.post(200, "/v1/commit", world)
 	close(broken)
 	if a := w.post(503, "/v1/commit", transferTx(1, "")); a.code() != "LogUnavailable" || !strings.Contains(a.body, "unknown") {
-		t.Error(a)
+		t.Errorf("while the sync fails: %v, want LogUnavailable and that the outcome is unknown", a)
 	}
 	if err := <-ended; !errors.Is(err, errDisk) || commitlog.IsDamage(err) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("the daemon ended with %v, want %v without damage", err, errDisk)
 	}
 	l.Close()
 }

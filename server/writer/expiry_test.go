@@ -92,7 +92,7 @@ func TestHoldsExpireInTime(t *testing.T) {
 		}
 		b.stop()
 		if at, ok := b.state.NextExpiry(); ok {
-			t.Errorf("a hold is left that ends at %d", at)
+			t.Errorf("a hold remains, which expires at %d", at)
 		}
 	})
 }
@@ -164,7 +164,7 @@ func TestNothingExpiresWithoutALog(t *testing.T) {
 		*now = 115 * int64(time.Second)
 		spoil(b)
 		if wait := b.expire(); wait == 0 || !b.filling.empty() || b.inFlight != nil {
-			t.Errorf("%s: wait %v", what, wait)
+			t.Errorf("%s: wait %v, and a hold was released; want neither 0 nor a release", what, wait)
 		}
 		if _, ok := b.state.NextExpiry(); !ok {
 			t.Errorf("%s: the hold is gone", what)
@@ -192,7 +192,7 @@ func TestExpiryAtStart(t *testing.T) {
 	<-again.seq().caughtUp.done
 	wantExpirations(t, l, "2: 1 2")
 	if a := again.post(404, "/v1/commit", settle); a.code() != string(ledger.HoldNotFound) {
-		t.Error(a.body)
+		t.Errorf("settling a released hold: %s, want HoldNotFound", a.body)
 	}
 	if text := again.do("GET", "/v1/metrics", "").body; !strings.Contains(text, `operations_total{op="ReleaseHold"} 2`) {
 		t.Error("the metrics don't count what the ledger released")
@@ -222,6 +222,6 @@ func TestCoreExpires(t *testing.T) {
 	}
 	wantExpirations(t, l, "2: 1")
 	if !c.Stop() {
-		t.Error("it never ends")
+		t.Error("Stop returned false, although nothing is in progress")
 	}
 }

@@ -77,7 +77,7 @@ func TestOffer(t *testing.T) {
 			b.small = small
 			b.offer()
 			if handed := b.inFlight != nil; handed == small {
-				t.Errorf("handed over: %v", handed)
+				t.Errorf("handed over: %v, want %v", handed, !small)
 			}
 		})
 	}

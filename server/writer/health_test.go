@@ -23,7 +23,7 @@ func TestHealthOfReaders(t *testing.T) {
 		{"none", nil, 0, 200, `{"status":"healthy","commit_log":{"end_seq":4,"checkpoint_seq":0,"lag":4` + prefix + suffix},
 		{"two", []commitlog.ReaderInfo{{Name: "a", Seq: 4}, {Name: `b"`, Seq: 2}}, 0, 200, `{"status":"healthy","commit_log":{"end_seq":4,"checkpoint_seq":2,"lag":2` + prefix +
 			`{"name":"a","checkpoint_seq":4,"lag":0},{"name":"b\"","checkpoint_seq":2,"lag":2}` + suffix},
-		{"one that is ahead of what we saw", []commitlog.ReaderInfo{{Name: "a", Seq: 5}}, 1, 200, `{"status":"healthy","commit_log":{"end_seq":4,"checkpoint_seq":4,"lag":0` + prefix +
+		{"one that is ahead of the end", []commitlog.ReaderInfo{{Name: "a", Seq: 5}}, 1, 200, `{"status":"healthy","commit_log":{"end_seq":4,"checkpoint_seq":4,"lag":0` + prefix +
 			`{"name":"a","checkpoint_seq":4,"lag":0}` + suffix},
 		{"at the bound", []commitlog.ReaderInfo{{Name: "a", Seq: 2}}, 2, 200, `{"status":"healthy","commit_log":{"end_seq":4,"checkpoint_seq":2,"lag":2` + prefix +
 			`{"name":"a","checkpoint_seq":2,"lag":2}` + suffix},
@@ -73,8 +73,8 @@ func TestHealthListsLiveReaders(t *testing.T) {
 
 var metricsNumbers = regexp.MustCompile(`(?m)^((process|go)_\w+|\w+_seconds_(sum|bucket\{.*\})|asset_ledger_build_info.*) \S+$`)
 
-// Every documented metric exists and counts correctly, and promtool reports no
-// problem.
+// Every metric that the contract names exists and counts correctly, and
+// promtool reports no problem.
 func TestWriteMetrics(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	w.post(200, "/v1/commit", world)
@@ -87,7 +87,7 @@ func TestWriteMetrics(t *testing.T) {
 	w.post(404, "/v1/nothing", "")
 	a := w.do("GET", "/v1/metrics", "")
 	if a.status != 200 || a.header.Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" {
-		t.Fatal(a.status, a.header)
+		t.Fatalf("status %d, header %v; want 200 and the content type of metrics", a.status, a.header)
 	}
 	for _, line := range []string{
 		`asset_ledger_write_requests_total{route="/v1/commit",status="200"} 3`,
@@ -131,7 +131,7 @@ func TestWriteMetrics(t *testing.T) {
 		cmd := exec.Command(tool, "check", "metrics")
 		cmd.Stdin = strings.NewReader(a.body)
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) != 0 {
-			t.Errorf("%v\n%s", err, out)
+			t.Errorf("promtool check metrics: %v\n%s", err, out)
 		}
 	})
 }

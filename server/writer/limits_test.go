@@ -42,7 +42,7 @@ func TestRetryWhileInFlight(t *testing.T) {
 	proceed <- struct{}{}
 	want := <-first
 	if want.status != 200 || want.header.Get(headerHit) != "" {
-		t.Fatal(want)
+		t.Fatalf("the first request: %+v, want 200 without %s", want, headerHit)
 	}
 	for _, retry := range retries {
 		if a := <-retry; a.status != 200 || a.body != want.body || a.header.Get(headerHit) != "hit" || a.header.Get(httpserver.HeaderSeq) != "2" {
@@ -50,7 +50,7 @@ func TestRetryWhileInFlight(t *testing.T) {
 		}
 	}
 	if n := w.meters.hits.Value(); n != 5 {
-		t.Errorf("%d hits counted", n)
+		t.Errorf("%d hits are counted, want 5", n)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestQueueFull(t *testing.T) {
 			body = batchOf("", body)
 		}
 		if a := w.post(503, path, body); a.code() != "Overloaded" || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s: %+v", path, a)
+			t.Errorf("%s with a full queue: %+v, want Overloaded with Retry-After", path, a)
 		}
 	}
 	stop := make(chan struct{})
@@ -92,7 +92,7 @@ func TestQueueFull(t *testing.T) {
 	}()
 	for _, c := range waiting {
 		if a := <-c; a.status != 200 || a.code() != "" {
-			t.Errorf("one that waited: %+v", a)
+			t.Errorf("a request that waited: %+v, want 200", a)
 		}
 	}
 	close(stop)
@@ -105,21 +105,21 @@ func TestBudget(t *testing.T) {
 	w := startWriter(t, l, func(c *Config) { c.MaxInflight = 1000 })
 	alone := w.post(200, "/v1/commit", world+strings.Repeat(" ", 5000))
 	if alone.code() != "" {
-		t.Fatal(alone)
+		t.Fatalf("a body over the budget, alone: %v, want no error", alone)
 	}
 	entered, proceed := l.gate()
 	held := w.later("/v1/commit", transferTx(1, "")+strings.Repeat(" ", 700))
 	<-entered
 	if a := w.post(503, "/v1/commit", transferTx(1, "")+strings.Repeat(" ", 700)); a.code() != "Overloaded" || a.header.Get("Retry-After") == "" {
-		t.Error(a)
+		t.Errorf("a second body over the budget: %v, want Overloaded with Retry-After", a)
 	}
 	proceed <- struct{}{}
 	if a := <-held; a.status != 200 {
-		t.Error(a)
+		t.Errorf("the first body: %v, want 200", a)
 	}
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 	if a := w.do("POST", "/v1/commit", transferTx(2000, "")+strings.Repeat(" ", 700)); a.status != 422 {
-		t.Error(a)
+		t.Errorf("after everything was released: %v, want 422", a)
 	}
 }
 
@@ -143,23 +143,23 @@ func TestLogFailure(t *testing.T) {
 			told = "could not be judged"
 		}
 		if a := <-c; a.status != 503 || a.code() != "LogUnavailable" || !strings.Contains(a.body, told) || a.header.Get("Retry-After") == "" {
-			t.Errorf("waiter %d: %+v", i, a)
+			t.Errorf("waiter %d: %+v, want LogUnavailable with %q and Retry-After", i, a, told)
 		}
 	}
 	if err := <-w.seq().sync.failed; !errors.Is(err, errDisk) {
-		t.Errorf("the daemon is told %v", err)
+		t.Errorf("the daemon is told %v, want %v", err, errDisk)
 	}
 	<-w.seq().stopped
 	for _, body := range []string{transferTx(1, ""), "not even JSON"} {
 		if a := w.post(503, "/v1/commit", body); a.code() != "LogUnavailable" {
-			t.Error(a)
+			t.Errorf("a later request: %v, want LogUnavailable", a)
 		}
 	}
 	if a := w.do("GET", "/v1/health", ""); a.status != 503 || !strings.Contains(a.body, `"status":"degraded","commit_log":{"end_seq":1,`) {
-		t.Error(a)
+		t.Errorf("health: %v, want 503, degraded, at commit 1", a)
 	}
 	if n := len(l.written()); n != 1 {
-		t.Errorf("%d batches in the log", n)
+		t.Errorf("%d batches are in the log, want 1", n)
 	}
 }
 
@@ -174,25 +174,25 @@ func TestNoRoom(t *testing.T) {
 	l.set(nil, wal.ErrNoSpace)
 	a := w.post(503, "/v1/commit", transferTx(1, ""))
 	if a.code() != "LogUnavailable" || !strings.Contains(a.body, "full; nothing was changed") || a.header.Get("Retry-After") == "" {
-		t.Error(a)
+		t.Errorf("without room: %v, want LogUnavailable, that nothing was changed, and Retry-After", a)
 	}
 	if a := w.post(200, "/v1/commit/batch", batchOf("", transferTx(1, ""), keyed)); !strings.Contains(a.body, "LogUnavailable") ||
 		!strings.Contains(a.body, `"replayed":true`) {
-		t.Error(a)
+		t.Errorf("a batch without room: %v, want LogUnavailable and a replayed result", a)
 	}
 	if a := w.post(200, "/v1/commit", keyed); a.body != first.body {
-		t.Error(a)
+		t.Errorf("a retry without room: %v, want %s", a, first.body)
 	}
 	w.post(200, "/v1/commit/preflight", transferTx(1, ""))
 	if a := w.do("GET", "/v1/health", ""); a.status != 503 || !strings.Contains(a.body, "degraded") {
-		t.Error(a)
+		t.Errorf("health without room: %v, want 503 and degraded", a)
 	}
 	l.set(nil, nil)
 	if a := w.post(200, "/v1/commit", transferTx(1, "")); a.header.Get(httpserver.HeaderSeq) != "3" {
-		t.Error(a)
+		t.Errorf("with room again: %v, want commit 3", a)
 	}
 	if a := w.do("GET", "/v1/health", ""); a.status != 200 {
-		t.Error(a)
+		t.Errorf("health with room again: %v, want 200", a)
 	}
 }
 
@@ -224,12 +224,12 @@ func TestStopping(t *testing.T) {
 	until(t, "the request has begun", func() bool { return w.inflight.Load() == 1 })
 	w.stopping.Store(true)
 	if a := w.post(503, "/v1/commit", transferTx(1, "")); a.code() != "ShuttingDown" || a.header.Get("Retry-After") == "" {
-		t.Error(a)
+		t.Errorf("while stopping: %v, want ShuttingDown with Retry-After", a)
 	}
 	fmt.Fprint(conn, body[10:])
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || resp.StatusCode != 200 || resp.Header.Get(httpserver.HeaderSeq) != "2" {
-		t.Error(resp, err)
+		t.Errorf("the request that had begun: %v, error %v; want 200 and commit 2", resp, err)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestManyClients(t *testing.T) {
 				}
 				a, err := w.try("POST", path, tx)
 				if err != nil || a.status != 200 {
-					t.Error(a, err)
+					t.Errorf("%v, error %v; want 200", a, err)
 				}
 				seen <- a.header.Get(httpserver.HeaderSeq)
 			}
@@ -269,7 +269,7 @@ func TestManyClients(t *testing.T) {
 	w.stop()
 	last := l.written()[len(l.written())-1]
 	if last.Last() != clients*each+1 {
-		t.Errorf("the log ends at %d", last.Last())
+		t.Errorf("the log ends at %d, want %d", last.Last(), clients*each+1)
 	}
 	startWriter(t, l) // replays the log, or fails the test
 }

@@ -31,17 +31,17 @@ func TestLogRate(t *testing.T) {
 			r.add(c.add)
 		}
 		if got := r.perSecond(); math.Abs(got-c.rate) > 1e-9 {
-			t.Errorf("%+v: %v bytes a second", c, got)
+			t.Errorf("%+v: %v bytes a second, want %v", c, got, c.rate)
 		}
 	}
 	if got := r.bytes(); got != 9060 {
-		t.Errorf("%v bytes in all", got)
+		t.Errorf("%v bytes in all, want 9060", got)
 	}
 	if got := secondsLeft(100, 50); got != 2 {
-		t.Error(got)
+		t.Errorf("100 bytes at 50 per second last %v s, want 2", got)
 	}
 	if got := secondsLeft(100, 0); !math.IsInf(got, 1) {
-		t.Error(got)
+		t.Errorf("100 bytes without growth last %v s, want +Inf", got)
 	}
 }
 
@@ -52,7 +52,7 @@ func metric(t *testing.T, w *runningWriter, name string) float64 {
 	line, _, _ := strings.Cut(rest, "\n")
 	v, err := strconv.ParseFloat(line, 64)
 	if !ok || err != nil {
-		t.Fatalf("%s: %q %v", name, line, err)
+		t.Fatalf("the metric %s has the value %q: %v", name, line, err)
 	}
 	return v
 }
@@ -67,15 +67,15 @@ func TestSpaceMetrics(t *testing.T) {
 	w.post(200, "/v1/commit", transferTx(1, ""))
 	grown := metric(t, w, "log_bytes_total")
 	if left := metric(t, w, "log_segment_free_bytes"); grown <= 0 || room-left != grown {
-		t.Errorf("grown by %v, and room went from %v to %v", grown, room, left)
+		t.Errorf("the log grew by %v bytes, and the room in the segment went from %v to %v", grown, room, left)
 	}
 	if s := metric(t, w, "log_next_segment_seconds"); !(s > 0) || math.IsInf(s, 1) {
-		t.Errorf("%v seconds to the next segment", s)
+		t.Errorf("%v seconds to the next segment, want a positive number", s)
 	}
 	if free := metric(t, w, "log_disk_free_bytes"); !(free > 0) {
-		t.Errorf("%v bytes free", free)
+		t.Errorf("%v bytes of the disk are free, want more than 0", free)
 	}
 	if n := metric(t, w, "readers"); n != 0 {
-		t.Errorf("%v readers", n)
+		t.Errorf("%v readers, want 0", n)
 	}
 }

@@ -20,7 +20,7 @@ func TestWriteProbes(t *testing.T) {
 			t.Errorf("%d %s, want %d %s", a.status, a.body, status, body)
 		}
 		if a := w.do("GET", "/v1/livez", ""); a.status != 200 || a.body != `{"status":"alive"}` {
-			t.Errorf("%d %s", a.status, a.body)
+			t.Errorf("livez: %d %s, want 200 and alive", a.status, a.body)
 		}
 	}
 	ready(200, `{"status":"ready"}`)

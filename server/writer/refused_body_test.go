@@ -44,7 +44,7 @@ func TestRefusedBodies(t *testing.T) {
 			}
 			conn.SetDeadline(time.Now().Add(time.Minute))
 			if _, err := io.WriteString(conn, first); err != nil {
-				t.Errorf("%s: %d bytes: %v", c.about, len(first), err)
+				t.Errorf("%s: sending %d bytes: %v", c.about, len(first), err)
 			}
 			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
@@ -53,7 +53,7 @@ func TestRefusedBodies(t *testing.T) {
 			}
 			body, err := io.ReadAll(r.Body)
 			if err != nil || r.StatusCode != c.status || !r.Close || !bytes.HasPrefix(body, []byte(`{"error":`)) {
-				t.Errorf("%s: %v %d close %v %s", c.about, err, r.StatusCode, r.Close, body)
+				t.Errorf("%s: error %v, status %d, close %v: %s; want status %d, close, and an error in JSON", c.about, err, r.StatusCode, r.Close, body, c.status)
 			}
 			conn.Close()
 		}

@@ -51,10 +51,10 @@ func TestRejoinWaitsForTheLog(t *testing.T) {
 				start := time.Now()
 				m, err := rejoin(ctx, &farCluster{failures: c.failures, last: c.last}, slog.New(slog.DiscardHandler))
 				if !errors.Is(err, c.err) || (err == nil) != (m != nil) && c.last == nil {
-					t.Errorf("%v %v", m, err)
+					t.Errorf("rejoin returned %v, %v; want the error %v", m, err, c.err)
 				}
 				if waited := time.Since(start); waited != c.wait {
-					t.Errorf("it took %v", waited)
+					t.Errorf("rejoin took %v, want %v", waited, c.wait)
 				}
 			})
 		})

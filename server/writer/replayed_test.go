@@ -51,7 +51,7 @@ func TestReplayedLongMetadata(t *testing.T) {
 	one, two := replayed(result(1, 1, 1, first)+"}")+"\n", replayed(result(2, 1, 2, first2)+"}")+"\n"
 	before, rest, _ := strings.Cut(got.body, `{"error":{"code":"IdempotencyConflict"`)
 	if _, after, _ := strings.Cut(rest, "\n"); before != one+two+two || after != one {
-		t.Errorf("stream:\n%s", shortNotes(got.body))
+		t.Errorf("stream:\n%s\nwant commits 1, 2, 2, IdempotencyConflict, 1", shortNotes(got.body))
 	}
 	// A preflight needs no metadata.
 	looks := l.readBack.Load()

@@ -54,7 +54,7 @@ func TestReversalsOfGoneClientsDoNotWait(t *testing.T) {
 				post(path, "{}")
 				synctest.Wait()
 				if n := d.inflight.Load(); n != 1 {
-					t.Fatalf("%d requests are in progress", n)
+					t.Fatalf("%d requests are in progress, want the reversal alone", n)
 				}
 				client.Close()
 				synctest.Wait()

@@ -88,7 +88,7 @@ func TestPreflightOfAReversalThatWasMade(t *testing.T) {
 		}
 	}
 	if a := w.post(410, reversal(2)+"/preflight", `{}`); a.code() != string(ledger.CommitArchived) {
-		t.Error(a.body)
+		t.Errorf("another key: %s, want CommitArchived", a.body)
 	}
 }
 

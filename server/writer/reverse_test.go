@@ -55,14 +55,14 @@ func TestOneReversalWins(t *testing.T) {
 		case a.status == 409 && strings.Contains(a.body, `"code":"AlreadyReversed"`) && strings.Contains(a.body, `"details":{"global_seq":3}}`):
 			known++
 		default:
-			t.Error(a.status, a.body)
+			t.Errorf("%d %s, want commit 3, or that it reversed the commit", a.status, a.body)
 		}
 	}
 	if done != 1 || known != many-1 {
-		t.Errorf("%d of %d reversals were accepted", done, many)
+		t.Errorf("of %d reversals, %d were accepted, and %d were told of the accepted one; want 1 and %d", many, done, known, many-1)
 	}
 	if got := reversals(t, l); !slices.Equal(got, []string{"3: 2"}) {
-		t.Errorf("links %q", got)
+		t.Errorf("the reversals in the log are %q, want 3: 2", got)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 	proceed <- struct{}{}
 	for _, a := range early {
 		if a := <-a; a.status != 404 || a.code() != string(ledger.CommitNotFound) {
-			t.Error(a.status, a.body)
+			t.Errorf("the reversal of what is not durable: %d %s, want CommitNotFound", a.status, a.body)
 		}
 	}
 	<-inFlight
@@ -93,7 +93,7 @@ func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 	<-entered
 	proceed <- struct{}{}
 	if a := <-late; a.status != 200 {
-		t.Error(a.status, a.body)
+		t.Errorf("the reversal of what is durable: %d %s, want 200", a.status, a.body)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestReversalOfWhatCannotBeRead(t *testing.T) {
 		}
 		w.post(409, reversal(3), keyed)
 		if a := w.post(c.status, reversal(3), `{}`); a.code() != string(c.code) || strings.Contains(a.body, "secret") {
-			t.Errorf("%s: %s", what, a.body)
+			t.Errorf("%s: %s, want %s without the path", what, a.body, c.code)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestReversalsAreCounted(t *testing.T) {
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 	var size int64
 	if err := l.Commit(2, func(rec *ledger.Record) { size = ledger.InverseSize(rec) }); err != nil || size < operations*100 {
-		t.Fatal(size, err)
+		t.Fatalf("the inverse takes %d bytes (%v), want at least %d", size, err, operations*100)
 	}
 
 	large, small := w.budget.Claim(), w.budget.Claim()
@@ -163,7 +163,7 @@ func TestReversalsAreCounted(t *testing.T) {
 		t.Fatal("no room for others")
 	}
 	if a := w.post(503, reversal(2), `{}`); a.code() != string(ledger.Overloaded) || a.header.Get("Retry-After") == "" {
-		t.Errorf("without room: %v", a)
+		t.Errorf("without room: %v, want Overloaded with Retry-After", a)
 	}
 	large.Release()
 	small.Release()
@@ -177,7 +177,7 @@ func TestReversalsAreCounted(t *testing.T) {
 	}
 	proceed <- struct{}{}
 	if a := <-reversed; a.status != 200 {
-		t.Error(a)
+		t.Errorf("with room: %v, want 200", a)
 	}
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
@@ -200,10 +200,10 @@ func TestReversalsThatWaitAreRefusedAtTheEnd(t *testing.T) {
 	<-w.readBacks
 	for _, a := range answers {
 		if a := <-a; a.status != 503 || !strings.Contains(a.body, `"ShuttingDown"`) {
-			t.Error(a.status, a.body)
+			t.Errorf("a waiting reversal: %d %s, want ShuttingDown", a.status, a.body)
 		}
 	}
 	if n := l.readBack.Load(); n != 0 {
-		t.Errorf("%d commits were read", n)
+		t.Errorf("%d commits were read, want none", n)
 	}
 }

@@ -78,7 +78,7 @@ func isDone(g *group) bool {
 func (b *bench) wantDone(what string, g *group, want bool) {
 	b.t.Helper()
 	if isDone(g) != want {
-		b.t.Fatalf("%s: done is %v", what, !want)
+		b.t.Fatalf("%s: done is %v, want %v", what, !want, want)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
 				b.wantDone("after the sync", g, true)
 				v := r.verdicts[0]
 				if code(v.err) != c.code || v.replayed != c.replayed {
-					t.Errorf("verdict %+v", v)
+					t.Errorf("the verdict is %+v, want the code %q, replayed %v", v, c.code, c.replayed)
 				}
 				r, g = b.submit(c.tx)
 				r.preflight = c.preflight
@@ -194,16 +194,16 @@ func TestSpreadOverBatches(t *testing.T) {
 	}
 	a := w.post(200, "/v1/commit/batch", batchOf("", txs...))
 	if strings.Contains(a.body, "error") || a.header.Get(httpserver.HeaderSeq) != "51" {
-		t.Fatal(a)
+		t.Fatalf("%v, want no error, up to commit 51", a)
 	}
 	w.stop()
 	frames := l.written()
 	if len(frames) < 5 {
-		t.Errorf("only %d batches", len(frames))
+		t.Errorf("%d batches, want at least 5", len(frames))
 	}
 	for _, f := range frames {
 		if len(f.Body) > l.maxBody {
-			t.Errorf("batch of commit %d has %d bytes", f.First, len(f.Body))
+			t.Errorf("the batch of commit %d has %d bytes, want at most %d", f.First, len(f.Body), l.maxBody)
 		}
 	}
 	again := startWriter(t, l) // fails if a digest differs
@@ -223,14 +223,14 @@ func TestTooLargeForTheLog(t *testing.T) {
 	large := transferTx(1, `,"idempotency_key":"large","metadata":{"text":"`+strings.Repeat("x", 400)+`"}`)
 	for _, path := range []string{"/v1/commit", "/v1/commit/preflight", "/v1/commit"} {
 		if a := w.post(413, path, large); a.code() != "PayloadTooLarge" {
-			t.Error(a)
+			t.Errorf("%s: %v, want PayloadTooLarge", path, a)
 		}
 	}
 	if a := w.post(422, "/v1/commit", transferTx(1001, "")); !strings.Contains(a.body, `"available":1000`) {
-		t.Error(a.body)
+		t.Errorf("%s, want 1000 available", a.body)
 	}
 	if a := w.post(200, "/v1/commit", transferTx(1000, "")); a.header.Get(httpserver.HeaderSeq) != "2" {
-		t.Error(a)
+		t.Errorf("%v, want commit 2", a)
 	}
 }
 
@@ -252,13 +252,13 @@ func TestNoSpaceForABatch(t *testing.T) {
 	<-g1.done
 	for _, g := range []*group{g1, g2} {
 		if !isDone(g) || g.err != noSpaceUnknown {
-			t.Errorf("a waiter was told: %v", g.err)
+			t.Errorf("a waiter was told: %v, want %v", g.err, noSpaceUnknown)
 		}
 	}
 	r3, _ := b.submit(transferTx(1, ""))
 	b.step()
 	if r3.verdicts[0].err != noSpace {
-		t.Errorf("a new request was told: %v", r3.verdicts[0].err)
+		t.Errorf("a new request was told: %v, want %v", r3.verdicts[0].err, noSpace)
 	}
 	b.log.set(nil, nil)
 	if err := <-ended; err != nil {
@@ -271,7 +271,7 @@ func TestNoSpaceForABatch(t *testing.T) {
 	b.step()
 	b.syncOne()
 	if !isDone(g4) || g4.err != nil || r4.verdicts[0].seq != 3 {
-		t.Errorf("afterwards: %v %+v", g4.err, r4.verdicts[0])
+		t.Errorf("afterwards: error %v, verdict %+v; want commit 3", g4.err, r4.verdicts[0])
 	}
 }
 

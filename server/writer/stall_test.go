@@ -19,7 +19,7 @@ func TestPreflightWithoutLog(t *testing.T) {
 	l.mu.Unlock()
 	a := w.post(503, "/v1/commit/preflight", transferTx(1, ""))
 	if a.code() != "LogUnavailable" || !strings.Contains(a.body, "could not be judged; nothing was changed") {
-		t.Error(a)
+		t.Errorf("%v, want LogUnavailable, and that nothing was judged or changed", a)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestStallIsForThoseWhoWaited(t *testing.T) {
 	b.sync.stall(<-b.sync.in, diskFull)
 	b.poll()
 	if !isDone(g1) || g1.err != noSpaceUnknown {
-		t.Fatalf("a waiting client was told: %v", g1.err)
+		t.Fatalf("a waiting client was told: %v, want %v", g1.err, noSpaceUnknown)
 	}
 	b.log.set(nil, nil)
 	b.sync.conclude(b.inFlight, b.sync.append(b.inFlight))
@@ -43,6 +43,6 @@ func TestStallIsForThoseWhoWaited(t *testing.T) {
 	b.wantDone("a commit before its sync", g2, false)
 	b.syncOne()
 	if !isDone(g2) || g2.err != nil || r2.verdicts[0].seq != 2 {
-		t.Errorf("afterwards: %v %+v", g2.err, r2.verdicts[0])
+		t.Errorf("afterwards: error %v, verdict %+v; want commit 2", g2.err, r2.verdicts[0])
 	}
 }

@@ -120,15 +120,15 @@ func TestStreamExpectContinue(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	s, resp := w.raw("Expect: 100-continue")
 	if resp.StatusCode != 100 {
-		t.Fatal(resp.Status)
+		t.Fatalf("status %s, want 100 Continue", resp.Status)
 	}
 	if resp = s.response(); resp.StatusCode != 200 {
-		t.Fatal(resp.Status)
+		t.Fatalf("status %s after 100 Continue, want 200", resp.Status)
 	}
 	s.chunk(oneLine(world))
 	s.put("0\r\n\r\n")
 	if got := s.results(resp); !slices.Equal(got, []string{"1"}) {
-		t.Errorf("%q", got)
+		t.Errorf("results %q, want 1", got)
 	}
 }
 
@@ -164,11 +164,11 @@ func TestStreamStops(t *testing.T) {
 				}
 			}()
 			if got := s.results(resp); !slices.Equal(got, []string{"2", "3", "InsufficientBalance", "ShuttingDown"}) {
-				t.Errorf("%q", got)
+				t.Errorf("results %q, want 2, 3, InsufficientBalance, ShuttingDown", got)
 			}
 			w.wantEmpty()
 			if got := w.seq().sync.end.Load(); got != 3 {
-				t.Errorf("%d commits", got)
+				t.Errorf("%d commits are durable, want 3", got)
 			}
 		})
 	}
@@ -190,7 +190,7 @@ func TestStreamLogFails(t *testing.T) {
 	proceed <- struct{}{}
 	got := codes(s.rest())
 	if len(got) != 4 || slices.ContainsFunc(got, func(c string) bool { return c != "LogUnavailable" }) {
-		t.Errorf("%q", got)
+		t.Errorf("results %q, want four times LogUnavailable", got)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestStreamDiskFull(t *testing.T) {
 	l.set(nil, nil)
 	s.send(transferTx(1, ""))
 	if got := codes([]string{first, s.line()}); !slices.Equal(got, []string{"LogUnavailable", "2"}) {
-		t.Errorf("%q", got)
+		t.Errorf("results %q, want LogUnavailable, 2", got)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestStreamStopsOnError(t *testing.T) {
 	w.awaitBlocks(3)
 	proceed <- struct{}{}
 	if got := codes(s.rest()); !slices.Equal(got, []string{"2", "InsufficientBalance", "NotAttempted", "NotAttempted"}) {
-		t.Errorf("%q", got)
+		t.Errorf("results %q, want 2, InsufficientBalance, NotAttempted, NotAttempted", got)
 	}
 	w.wantEmpty()
 }
@@ -261,7 +261,7 @@ func TestStreamOfALineWithoutEnd(t *testing.T) {
 		}
 	}()
 	if got := s.results(resp); !slices.Equal(got, []string{"PayloadTooLarge"}) {
-		t.Errorf("%q", got)
+		t.Errorf("results %q, want PayloadTooLarge", got)
 	}
 	w.wantEmpty()
 }
@@ -272,7 +272,7 @@ func TestStreamOfEmptyLines(t *testing.T) {
 	w.post(200, "/v1/commit", world)
 	a := w.post(200, streamPattern, strings.Repeat("\n", 1_000_000)+transferTx(1, "")+strings.Repeat("\r\n \n", 100_000), typeLines)
 	if got := codes(splitLines(a.body)); !slices.Equal(got, []string{"2"}) {
-		t.Errorf("%.200q", got)
+		t.Errorf("results %.200q, want 2", got)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestStreamOfTinyLines(t *testing.T) {
 	most := int64(0)
 	for range n {
 		if got := codes([]string{s.line()})[0]; got != "InvalidRequest" {
-			t.Fatal(got)
+			t.Fatalf("result %s, want InvalidRequest", got)
 		}
 		// While a claim grows, Used may count both its old and its new size.
 		most = max(most, min(w.budget.Used(), w.budget.Used()))

@@ -43,7 +43,7 @@ func TestLongLinesGoOnWithoutMemory(t *testing.T) {
 			results.Go(func() {
 				b, err := io.ReadAll(resp.Body)
 				if got := codes(splitLines(string(b))); err != nil || len(got) != 1 || len(got[0]) > 2 {
-					t.Errorf("%v %.200q", err, b)
+					t.Errorf("error %v, results %.200q; want one commit", err, b)
 				}
 			})
 		}
@@ -57,7 +57,7 @@ func TestLongLinesGoOnWithoutMemory(t *testing.T) {
 		part(line[:first])
 		synctest.Wait()
 		if held := d.budget.Used(); held < streams*1<<20 {
-			t.Errorf("the first parts hold only %d bytes", held)
+			t.Errorf("the first parts hold %d bytes, want at least 1 MiB each", held)
 		}
 		var sent sync.WaitGroup
 		for _, conn := range clients {
@@ -69,7 +69,7 @@ func TestLongLinesGoOnWithoutMemory(t *testing.T) {
 		sent.Wait()
 		results.Wait()
 		if n := len(d.streams.overdraft); n != 0 {
-			t.Error("the overdraft is not repaid")
+			t.Error("a stream has overdrawn the budget and not repaid it")
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestSlowLongLineEnds(t *testing.T) {
 		b, err := io.ReadAll(resp.Body)
 		close(stop)
 		if got := codes(splitLines(string(b))); err != nil || !slices.Equal(got, []string{"MalformedJSON"}) || !strings.Contains(string(b), "too slowly") {
-			t.Errorf("%v %q", err, b)
+			t.Errorf("error %v, results %q; want MalformedJSON, because the line came too slowly", err, b)
 		}
 		wait.Release()
 	})
@@ -135,7 +135,7 @@ func TestLongLineEndedBeforeItGrows(t *testing.T) {
 		err := s.receive()
 		s.more.Release()
 		if err != tooSlow || reads != 2 {
-			t.Errorf("after %d reads: %v", reads, err)
+			t.Errorf("after %d reads: %v, want %v after 2", reads, err, tooSlow)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (s *testStream) line() string {
 	s.t.Helper()
 	line, err := s.read.ReadString('\n')
 	if err != nil {
-		s.t.Fatalf("%q: %v", line, err)
+		s.t.Fatalf("reading a result: %q, %v", line, err)
 	}
 	return strings.TrimSuffix(line, "\n")
 }
@@ -239,7 +239,7 @@ func TestStreamIsInteractive(t *testing.T) {
 	}
 	s.body.Close()
 	if got := codes(s.rest()); !slices.Equal(got, []string{"6"}) {
-		t.Errorf("at the end %q", got)
+		t.Errorf("results at the end %q, want 6", got)
 	}
 	until(t, "all memory is released", func() bool { return w.budget.Used() == 0 })
 }
@@ -270,7 +270,7 @@ func TestStreamWaitsForDurability(t *testing.T) {
 	}
 	proceed <- struct{}{}
 	if list := codes([]string{<-got, <-got}); !slices.Equal(list, []string{"2", "InsufficientBalance"}) {
-		t.Errorf("%q", list)
+		t.Errorf("results %q, want 2, InsufficientBalance", list)
 	}
 }
 

@@ -62,7 +62,7 @@ func inBubbleOf(t *testing.T, configure func(*Config), test func(d *daemon, dial
 		time.Sleep(time.Second) // net/http lingers as well
 		synctest.Wait()
 		if held := d.budget.Used(); held != 0 {
-			t.Errorf("%d bytes are held", held)
+			t.Errorf("%d bytes are still held", held)
 		}
 	})
 }
@@ -97,13 +97,13 @@ func TestStreamSilence(t *testing.T) {
 		began := time.Now()
 		b, err := io.ReadAll(resp.Body)
 		if got := codes(splitLines(string(b))); err != nil || !slices.Equal(got, []string{"1", "MalformedJSON"}) {
-			t.Errorf("%v %q", err, b)
+			t.Errorf("error %v, results %q; want 1, MalformedJSON", err, b)
 		}
 		if took := time.Since(began); took != 30*time.Second {
-			t.Errorf("silence ended it after %v", took)
+			t.Errorf("silence ended the stream after %v, want 30s", took)
 		}
 		if !strings.Contains(string(b), "Nothing was received for 30s") || !strings.Contains(string(b), `"lines_answered":1`) {
-			t.Errorf("%s", b)
+			t.Errorf("%s does not say how long nothing was received, and after how many lines", b)
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestStreamUnreadIsCut(t *testing.T) {
 			sendChunk(t, conn, "[]\n")
 			time.Sleep(89 * time.Second)
 			if line, err := lines.ReadString('\n'); err != nil {
-				t.Fatal(line, err)
+				t.Fatalf("reading a result: %q, %v", line, err)
 			}
 		}
 		sendChunk(t, conn, "[]\n")
@@ -138,10 +138,10 @@ func TestStreamLingers(t *testing.T) {
 		d.drain()
 		b, err := io.ReadAll(resp.Body)
 		if got := codes(splitLines(string(b))); err != nil || !slices.Equal(got, []string{"ShuttingDown"}) || !strings.Contains(string(b), `"lines_answered":0`) {
-			t.Errorf("%v %q", err, b)
+			t.Errorf("error %v, results %q; want ShuttingDown with lines_answered 0", err, b)
 		}
 		if took := time.Since(began); took != lingerTime {
-			t.Errorf("the response ended after %v", took)
+			t.Errorf("the response ended after %v, want %v", took, lingerTime)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		{"2.2.2.2:1", true}, {"3.3.3.3:1", true}, {"3.3.3.3:1", true}, {"4.4.4.4:1", true}, {"5.5.5.5:1", false}} {
 		s := from(c.addr)
 		if ok := set.enter(s); ok != c.ok {
-			t.Errorf("stream %d, from %s: %v", i, c.addr, ok)
+			t.Errorf("stream %d, from %s: accepted %v, want %v", i, c.addr, ok, c.ok)
 		}
 		if i == 0 {
 			first = s
@@ -33,7 +33,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	set.leave(first)
 	if !set.enter(from("1.1.1.1:6")) || len(set.open) != 8 {
-		t.Errorf("%d are open", len(set.open))
+		t.Errorf("%d streams are open, want 8", len(set.open))
 	}
 }
 
@@ -50,7 +50,7 @@ func TestStreamTooMany(t *testing.T) {
 	}
 	one := w.stream("")
 	if b, _ := io.ReadAll(one.read); one.resp.StatusCode != 503 || (answer{body: string(b)}).code() != "Overloaded" {
-		t.Errorf("%s: %s", one.resp.Status, b)
+		t.Errorf("one stream too many: %s: %s, want Overloaded", one.resp.Status, b)
 	}
 	for _, s := range open {
 		s.send(transferTx(1, ""))
@@ -61,7 +61,7 @@ func TestStreamTooMany(t *testing.T) {
 	open[0].rest()
 	until(t, "a place is free", func() bool { w.streams.mu.Lock(); defer w.streams.mu.Unlock(); return len(w.streams.open) == most-1 })
 	if s := w.stream(""); s.resp.StatusCode != 200 {
-		t.Error(s.resp.Status)
+		t.Errorf("in the free place: %s, want 200", s.resp.Status)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestStreamsTakeTurns(t *testing.T) {
 			close(proceed)
 			synctest.Wait()
 			if working != 2 {
-				t.Errorf("%d streams: %d pieces were done", open, working)
+				t.Errorf("%d streams: %d pieces of work were done, want 2", open, working)
 			}
 		})
 	}

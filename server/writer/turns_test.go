@@ -115,7 +115,7 @@ func TestTurnsEnd(t *testing.T) {
 				}
 			}
 			if r.verdicts[0].seq != 2 {
-				t.Errorf("commit %d", r.verdicts[0].seq)
+				t.Errorf("the first transaction is commit %d, want 2", r.verdicts[0].seq)
 			}
 		})
 	}
