@@ -51,7 +51,7 @@ func TestHotPathsAllocateNothing(t *testing.T) {
 		}},
 	} {
 		if n := testing.AllocsPerRun(100, path.run); n != 0 {
-			t.Errorf("%s: %v allocations", path.name, n)
+			t.Errorf("%s: %v allocations, want 0", path.name, n)
 		}
 	}
 }

@@ -8,10 +8,10 @@ package ledger
 // Search Trees, 1985)
 //
 // The forest is cut into paths that run upward. Each path is a splay tree
-// ordered by depth, with the top of the path leftmost. In the
-// root of a splay tree, up refers to the parent of the top of the path; that
-// parent does not have the root as a child. The shapes of the splay trees depend on
-// history and are never visible.
+// ordered by depth, with the top of the path leftmost. In the root of a splay
+// tree, up refers to the parent of the top of the path, and neither left nor right
+// of that parent refers back. The shapes of the splay trees depend on history and
+// are never visible.
 type pathNode struct{ left, right, up uint32 }
 
 func (s *State) path(ref uint32) *pathNode { return &s.instances.at(ref).path }
@@ -95,7 +95,7 @@ func (s *State) joinPath(child, parent uint32) {
 	s.path(child).up = parent
 }
 
-// cutPath detaches child from its parent, together with the tree below it.
+// cutPath detaches child, with the tree below it, from its parent.
 func (s *State) cutPath(child uint32) {
 	s.expose(child)
 	n := s.path(child)

@@ -133,7 +133,7 @@ func (s *State) makeClass(made class, code string) {
 	}
 }
 
-// addTotal adds a quantity that entered the ledger to the class's total.
+// addTotal adds a quantity that entered the ledger to the class's total_added.
 func (s *State) addTotal(kref uint32, quantity int64) {
 	k := s.classes.at(kref)
 	before := addedItem(k)
@@ -142,7 +142,7 @@ func (s *State) addTotal(kref uint32, quantity int64) {
 	s.undo.push(undoAdded, kref, uint64(quantity))
 }
 
-// removeTotal subtracts a quantity that left the ledger from the class's total.
+// removeTotal adds a quantity that left the ledger to the class's total_removed.
 func (s *State) removeTotal(kref uint32, quantity int64) {
 	k := s.classes.at(kref)
 	before := removedItem(k)

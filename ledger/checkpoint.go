@@ -7,10 +7,10 @@ import (
 	"hash/crc32"
 )
 
-// A checkpoint is the state in bytes, so that a daemon need not replay the whole
-// log. Equal logs give equal bytes: items are ordered by their ids and keys, and
-// nothing in them depends on how the state came about. Version 1 or 2,
-// little-endian:
+// A checkpoint is a serialized state, from which a daemon can start without
+// replaying the whole log. Equal logs give equal bytes: items are ordered by their
+// ids and keys, and nothing in them depends on how the state came about. The
+// version is 1 or 2, and the byte order is little-endian:
 //
 //	header   128 bytes
 //	block    16 bytes and 1 byte to 1 MiB of items; as many as are needed
@@ -61,9 +61,9 @@ import (
 //	12 reversal   commit reversed, commit that reversed it; by the first
 //	  place       x, y, width, height*2+turned
 //
-// Version 2 has the items from 8 on. A state without any is written as version 1.
-// For a registration after the first name or code, the first minted id of its key
-// is the class; before, it is 0.
+// Only version 2 has items of kind 8 and above. A state without such an item is
+// written as version 1. In the key item of a registration, the first minted id is the
+// id of the class if a name or code had been given by then, else 0.
 //
 // The counts in the header are not trusted: they are compared with the items at the end.
 const (
@@ -74,7 +74,7 @@ const (
 const (
 	checkpointMagic   = "ASTLCKP\n"
 	checkpointHeader  = 128
-	checkpointBlock   = 16      // before the items
+	checkpointBlock   = 16      // bytes before the items
 	checkpointTrailer = 24      // bytes
 	maxBlock          = 1 << 20 // bytes of items
 	maxItem           = 20 << 10
@@ -168,7 +168,7 @@ func (h *CheckpointInfo) unmarshal(b []byte) error {
 	h.Classes, h.Shapes, h.Containers, h.Stacks, h.Instances = word(4), word(5), word(6), word(7), word(8)
 	h.Keys, h.Window = word(9), word(10)
 	if h.NextInstance < 1 || h.Keys > h.Window {
-		return fmt.Errorf("the next instance is %d, and there are %d keys with a capacity of %d", h.NextInstance, h.Keys, h.Window)
+		return fmt.Errorf("the header is impossible: the next instance is %d, and there are %d idempotency keys with a capacity of %d", h.NextInstance, h.Keys, h.Window)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (l *checkpointLoader) readName() {
 	s.markNamed(table, owner, true)
 }
 
-// endNames builds the indexes and orders of the names in one table.
+// endNames builds the indexes and the ordered lists of the names in one table.
 func (l *checkpointLoader) endNames(table int) {
 	s := l.s
 	t := &s.names[table]

@@ -10,8 +10,8 @@ import (
 )
 
 // A checkpointReader returns the items of a checkpoint, block by block. No byte
-// reaches the state until the CRC of its block has been checked. It uses as much
-// memory as the largest block. After the first fault, err, it returns zeros.
+// reaches the state until the CRC of its block has been checked. Its buffer holds
+// one block, at most 1 MiB. After the first fault, err, it returns zeros.
 type checkpointReader struct {
 	r        io.Reader
 	head     CheckpointInfo
@@ -142,12 +142,12 @@ func (d *checkpointReader) number(limit uint64) uint64 {
 func (d *checkpointReader) between(low, high uint64) uint64 {
 	v := d.number(high)
 	if v < low && d.err == nil {
-		d.fault("byte %d of the items ends the number %d, which must be at least %d", d.pos, v, low)
+		d.fault("the number that ends before byte %d of the items is %d, but must be at least %d", d.pos, v, low)
 	}
 	return v
 }
 
-// id reads the id of a container, class or instance: at least 1.
+// id reads a number of at least 1, such as an id or a quantity.
 func (d *checkpointReader) id() int64 { return int64(d.between(1, math.MaxInt64)) }
 
 // amount reads a number of at least 0.
@@ -206,8 +206,8 @@ var errDigest = errors.New("the digest of its state does not match its header")
 func (d *checkpointReader) sumsTo(s *State) {
 	place := d.head.CheckpointPlace
 	got := s.checkpointInfo(place)
-	got.Keys, got.Window = d.head.Keys, d.head.Window // compared when they were read: the new state may keep fewer
-	got.version = s.checkpointVersion(d.longKeys)     // the checkpoint's, because the state may store its keys in another form
+	got.Keys, got.Window = d.head.Keys, d.head.Window // not compared: the new state may keep fewer; finish has counted the keys
+	got.version = s.checkpointVersion(d.longKeys)     // not memory.long: the state may store its keys in another form
 	if got.Digest != d.head.Digest {
 		d.err = fmt.Errorf("%w: %016x, but the header says %016x", errDigest, got.Digest, d.head.Digest)
 	} else if got != d.head {

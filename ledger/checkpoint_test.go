@@ -37,8 +37,9 @@ func loadCheckpoint(t testing.TB, b []byte, window int) *State {
 	return s
 }
 
-// randomLog returns the records of n accepted transactions: first field, then random
-// ones, some of them with idempotency keys.
+// randomLog returns the records of n accepted transactions. The first has the
+// operations of the constant field. The others are random, and some have idempotency
+// keys.
 func randomLog(t testing.TB, seed uint64, n int) []*Record {
 	return randomLogOf(t, seed, n, randomStateOp)
 }
@@ -136,7 +137,7 @@ func TestCheckpointGoesOn(t *testing.T) {
 		s = loadCheckpoint(t, checkpointOf(t, s), 1000)
 		replayAll(t, s, log[n:])
 		if !bytes.Equal(checkpointOf(t, s), want) {
-			t.Fatalf("loaded after commit %d, the rest of the log leads to a different state", n)
+			t.Fatalf("after the checkpoint of commit %d was loaded, the rest of the log led to a different state", n)
 		}
 	}
 }
@@ -186,12 +187,12 @@ func TestCheckpointManyBlocks(t *testing.T) {
 		n := int(binary.LittleEndian.Uint32(b[off+4:]))
 		if n == 0 {
 			if blocks < 8 {
-				t.Errorf("%d bytes in %d blocks", len(b), blocks)
+				t.Errorf("%d bytes in %d blocks, want at least 8", len(b), blocks)
 			}
 			break
 		}
 		if n > maxBlock {
-			t.Fatalf("block %d has %d bytes", blocks, n)
+			t.Fatalf("block %d has %d bytes, want at most %d", blocks, n, maxBlock)
 		}
 		off += checkpointBlock + n
 	}
@@ -204,7 +205,7 @@ func TestCheckpointDamage(t *testing.T) {
 	refused := func(what string, b []byte) {
 		t.Helper()
 		if s, _, err := ReadCheckpoint(bytes.NewReader(b), Config{5}); err == nil || s != nil {
-			t.Fatalf("%s: accepted", what)
+			t.Fatalf("%s: error %v, state returned: %t; want an error and no state", what, err, s != nil)
 		}
 	}
 	for i := range b {
@@ -245,15 +246,15 @@ func TestCheckpointHeaderLies(t *testing.T) {
 	replayAll(t, s, randomLog(t, 41, 40))
 	b := checkpointOf(t, s)
 	if _, _, err := ReadCheckpoint(bytes.NewReader(remade(t, b, func([]byte) {})), Config{50}); err != nil {
-		t.Fatalf("unchanged: %v", err)
+		t.Fatalf("an unchanged header: %v", err)
 	}
 	_, _, err := ReadCheckpoint(bytes.NewReader(remade(t, b, func(h []byte) { h[8] = 3 })), Config{50})
 	if !errors.Is(err, ErrCheckpointVersion) {
-		t.Errorf("version 3: %v", err)
+		t.Errorf("version 3: %v, want ErrCheckpointVersion", err)
 	}
 	_, _, err = ReadCheckpoint(bytes.NewReader(remade(t, b, func(h []byte) { h[48] ^= 1 })), Config{50})
 	if !errors.Is(err, errDigest) {
-		t.Errorf("a wrong digest: %v", err)
+		t.Errorf("a wrong digest: %v, want errDigest", err)
 	}
 	for at := 32; at < 120; at += 8 {
 		if at == 40 || at == 112 { // the caller's time, and the window, which may be larger than needed
@@ -298,7 +299,7 @@ func TestCheckpointWindow(t *testing.T) {
 			}
 			_, found := loaded.Recall(fmt.Appendf(nil, "k%d", i))
 			if want := i >= tt.keys-min(tt.wanted, tt.held) || i >= tt.keys-tt.wanted && tt.keys < tt.held; found != want {
-				t.Errorf("%+v: key %d is remembered: %v", tt, i, found)
+				t.Errorf("%+v: key %d is remembered: %t, want %t", tt, i, found, want)
 			}
 		}
 	}

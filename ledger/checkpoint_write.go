@@ -47,7 +47,7 @@ func (s *State) checkpointVersion(longKeys bool) uint16 {
 	return checkpointVersion1
 }
 
-// A checkpointEncoder gathers items in a block and writes it when it is full.
+// A checkpointEncoder gathers items in a block, and writes the block when it is full.
 type checkpointEncoder struct {
 	s      *State
 	w      io.Writer

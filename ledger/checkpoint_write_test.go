@@ -27,7 +27,7 @@ func TestCheckpointWriteErrors(t *testing.T) {
 		err := s.WriteCheckpoint(&failingWriter{n}, testPlace)
 		if err == nil {
 			if n < 4 {
-				t.Errorf("it took %d writes", n)
+				t.Errorf("the checkpoint took %d writes, want at least 4", n)
 			}
 			break
 		}

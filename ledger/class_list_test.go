@@ -40,7 +40,8 @@ func pages[E any, P comparable](t *testing.T, limit int, read func(after P) ([]E
 		last := after
 		page, after, more = read(after)
 		if len(page) > limit || more && after == last {
-			t.Fatalf("a page of %d with limit %d, from %v to %v, more: %v", len(page), limit, last, after, more)
+			t.Fatalf("a page of %d with limit %d went from %v to %v, more: %t; want at most the limit, and progress while there is more",
+				len(page), limit, last, after, more)
 		}
 		all = append(all, page...)
 	}
@@ -198,7 +199,7 @@ func TestSkippedIsBounded(t *testing.T) {
 	}
 	expect(t, "what was found", []int64{1, 1, 1, 2}, places)
 	if count < 4*3 {
-		t.Errorf("only %d pages", count)
+		t.Errorf("only %d pages, want at least %d", count, 4*3)
 	}
 }
 
@@ -227,9 +228,9 @@ func TestListMemory(t *testing.T) {
 	each := float64(heap()-before) / n
 	t.Logf("%.2f bytes per stack", each)
 	if each > 8 {
-		t.Errorf("a stack takes %.1f bytes in the list of its class", each)
+		t.Errorf("a stack takes %.1f bytes in the list of its class, want at most 8", each)
 	}
 	if got, _, _ := s.Holders(nil, 1, nil, HolderKey{}, math.MaxInt); len(got) != n || !slices.IsSortedFunc(got, func(a, b Holder) int { return cmp.Compare(a.Key, b.Key) }) {
-		t.Errorf("%d holders", len(got))
+		t.Errorf("%d holders, want %d in the order of their keys", len(got), n)
 	}
 }

@@ -45,10 +45,10 @@ func TestConsolidationIsBounded(t *testing.T) {
 		tx := &Transaction{Ops: c.ops}
 		err := s.Apply(tx, 0, &Outcome{})
 		if err == nil || err.Code != InvalidOperation || err.OpIndex != c.at {
-			t.Fatalf("%s: %v", c.name, err)
+			t.Fatalf("%s: %v, want InvalidOperation at operation %d", c.name, err, c.at)
 		}
 		if got := err.Details[2]; got != Num("max_stacks", 100_000) || s.Digest() != before {
-			t.Errorf("%s: %+v", c.name, got)
+			t.Errorf("%s: the third detail is %+v, want max_stacks 100000; the digest is %016x, want %016x", c.name, got, s.Digest(), before)
 		}
 	}
 	// A log from before the limit existed can be replayed.

@@ -52,7 +52,7 @@ func TestContainersAreMadeWithDefaults(t *testing.T) {
 	noErrors(t, err)
 	expect(t, "created again", ContainerInfo{ID: 2, Kind: Standard, CreatedSeq: 2, UpdatedSeq: 2}, info)
 	if _, err := s.Container(3); err == nil || err.Code != ContainerNotFound {
-		t.Errorf("removed: %v", err)
+		t.Errorf("a removed container: %v, want ContainerNotFound", err)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestTotalsReachTheLimitExactly(t *testing.T) {
 		CreateContainer container_id=2 kind=Standard
 		AddFungible container_id=1 class_id=1 key=0 quantity=9223372036854775807`)
 	if err := refuse(t, s, "AddFungible container_id=2 class_id=1 key=0 quantity=1"); err.Code != InvalidOperation {
-		t.Error(err)
+		t.Errorf("%v, want InvalidOperation", err)
 	}
 	for range 3 {
 		accept(t, s, `RemoveFungible container_id=1 class_id=1 key=0 quantity=9223372036854775807
@@ -104,7 +104,7 @@ func TestTotalsReachTheLimitExactly(t *testing.T) {
 	accept(t, s, "TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=9223372036854775807")
 	stats, _ := s.Stats(1)
 	if got := stats.TotalAdded.String(); got != "36893488147419103228" || stats.TotalQuantity != math.MaxInt64 {
-		t.Errorf("added in total %s, total quantity %d", got, stats.TotalQuantity)
+		t.Errorf("total_added is %s, want 4 times 2^63-1; total_quantity is %d, want 2^63-1", got, stats.TotalQuantity)
 	}
 }
 
@@ -127,12 +127,12 @@ func TestGridPlaces(t *testing.T) {
 	}, placements(t, s, 20))
 	info, _ := s.Container(20)
 	if info.OccupiedCells != 6 || info.Stacks != 3 {
-		t.Errorf("full grid: %+v", info)
+		t.Errorf("the full grid is %+v, want 6 occupied cells and 3 stacks", info)
 	}
 	// Adding a quantity of 0 to a full grid returns GridFull, because the quantity
 	// is checked last.
 	if err := refuse(t, s, "AddFungible container_id=20 class_id=1 key=7 quantity=0"); err.Code != GridFull {
-		t.Error(err)
+		t.Errorf("%v, want GridFull", err)
 	}
 	// When the quantity of a stack reaches 0, its cells become free.
 	accept(t, s, `RemoveFungible container_id=20 class_id=1 key=2 quantity=4
@@ -177,7 +177,7 @@ func TestInstancesAndTheirPlaces(t *testing.T) {
 		Attach instance_id=minted:0 parent_id=minted:1
 		Attach instance_id=4 parent_id=1`)
 	if out.FirstMinted != 8 || out.Minted != 2 {
-		t.Errorf("minted %+v", out)
+		t.Errorf("the outcome is %+v, want 2 instances minted from 8 on", out)
 	}
 	info, err := s.Instance(8)
 	noErrors(t, err)
@@ -190,11 +190,11 @@ func TestInstancesAndTheirPlaces(t *testing.T) {
 	stats, _ := s.Stats(3)
 	expect(t, "stats", ClassStats{ClassID: 3, Containers: 1, InstancesMinted: 7, InstancesBurned: 3, Alive: 4}, stats)
 	if _, err := s.Instance(9); err == nil || err.Code != InstanceNotFound {
-		t.Errorf("burned: %v", err)
+		t.Errorf("a burned instance: %v, want InstanceNotFound", err)
 	}
 	// Instance ids are never reused.
 	if out := accept(t, s, "MintInstance class_id=3"); out.FirstMinted != 10 {
-		t.Errorf("minted %+v", out)
+		t.Errorf("the outcome is %+v, want instance 10 minted", out)
 	}
 }
 

@@ -95,8 +95,8 @@ func AppendResult(dst []byte, tx *Transaction, seq uint64, batchSeq uint32, firs
 	return append(dst, '}')
 }
 
-// registeredID returns the class of a registration. A registration that was
-// parsed again and answered from memory may lack it.
+// registeredID returns the class id of a registration. A retry that is answered from
+// the idempotency memory may lack it, and gets the remembered one.
 func registeredID(op *Op, remembered int64) int64 {
 	if id := op.Args[0]; id != 0 {
 		return id
@@ -104,7 +104,7 @@ func registeredID(op *Op, remembered int64) int64 {
 	return remembered
 }
 
-// AppendMinted appends the array of count consecutive instance ids.
+// AppendMinted appends a JSON array of count consecutive instance ids, from first on.
 func AppendMinted(dst []byte, first int64, count int) []byte {
 	dst = append(dst, '[')
 	for i := range int64(count) {

@@ -35,7 +35,7 @@ func TestAppendJSONOfErrors(t *testing.T) {
 			t.Errorf("%s, want %s", got, tt.want)
 		}
 		if got := string(AppendError(nil, tt.err)); `{"error":`+got+`}` != tt.want {
-			t.Errorf("%s in %s", got, tt.want)
+			t.Errorf("AppendError: %s, want the inner object of %s", got, tt.want)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestAppendClassAndShapeAreThoseOfEncodingJSON(t *testing.T) {
 			t.Fatalf("%s, want %s", got, want)
 		}
 		if got := string(AppendClass(nil, c)); got != want[:strings.LastIndex(want, `,"reg`)]+"}" {
-			t.Fatalf("%s within %s", got, want)
+			t.Fatalf("AppendClass: %s, want %s without registered_seq", got, want)
 		}
 		s := ShapeInfo{rng.IntN(2) == 0, rng.Int64(), rng.IntN(1024), rng.IntN(1024)}
 		key := &s.Key
@@ -246,7 +246,7 @@ func TestAppendOperationsIsReadBack(t *testing.T) {
 		}
 	}
 	if len(seen) != NumOpKinds-1 {
-		t.Errorf("only %d kinds were generated", len(seen))
+		t.Errorf("%d kinds were generated, want %d", len(seen), NumOpKinds-1)
 	}
 }
 
@@ -278,6 +278,6 @@ func TestEncodingAllocatesNothing(t *testing.T) {
 		dst = refusal.AppendJSON(dst)
 		dst = AppendRecord(dst, &tx, &Outcome{})
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want 0", n)
 	}
 }

@@ -7,7 +7,7 @@ import "fmt"
 type Error struct {
 	Code    Code
 	Message string   // one sentence, for people
-	Details []Detail // what the rejection is about, in the order to show it
+	Details []Detail // what the rejection is about, in display order
 	OpIndex int      // 0-based index of the operation at fault, or NoOperation
 }
 

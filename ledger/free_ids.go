@@ -2,9 +2,9 @@ package ledger
 
 import "math"
 
-// freeIDs finds the lowest unused id that is not below a given one. It never walks
-// over the same ids twice, because it remembers which ids are in use, even if the
-// transaction that needed an id is rejected.
+// freeIDs finds the lowest unused id that is not below a given one. It remembers which
+// ids are in use, even if the transaction that needed an id is rejected, so it rarely
+// walks over the same ids twice.
 //
 //	from ───────── upto          all in use, except for the holes
 type freeIDs struct {

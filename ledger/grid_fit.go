@@ -13,8 +13,8 @@ import "math/bits"
 //	rows   0 1 2 | 3 4 5 | 6 7 8      h = 3
 //	window   1 2 | 3                  suffix(1) or prefix(3)
 //
-// Runs within a word are found by doubling: after f &= f >> 1, a bit says that two
-// cells are free, after f &= f >> 2 four, and so on.
+// Runs within a word are found by doubling: after f &= f >> 1, a set bit means that two
+// adjacent cells are free; after f &= f >> 2, four; and so on.
 type fitter struct {
 	plane    []uint64 // occupied cells of a grid that has no bitmap of its own
 	of       uint32   // the grid of plane; 0: none
@@ -159,8 +159,8 @@ func (f *fitter) startBlock(block []uint64, stride int) {
 }
 
 // clearRun returns the first w consecutive clear bits in a row of width cells. It
-// reads each word once: a run that began in an earlier word precedes those
-// within a word.
+// reads each word once, and considers a run that began in an earlier word before those
+// within the word.
 func clearRun(row []uint64, width, w int) (x int, ok bool) {
 	last, rest := len(row)-1, width&63
 	run := 0 // clear bits up to here

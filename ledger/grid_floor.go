@@ -58,7 +58,7 @@ func (g *grid) raiseFloor(w, h, y, x int) {
 		}
 	}
 	for i := range kept {
-		if f := &kept[i]; int(f.w) == w && int(f.h) == h { // the place that was found is in its gap
+		if f := &kept[i]; int(f.w) == w && int(f.h) == h { // the place was found in the rows lo to hi-1
 			f.lo = uint16(y)
 			g.floors = kept
 			return

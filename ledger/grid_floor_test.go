@@ -83,7 +83,7 @@ func TestFirstPlaceAfterChanges(t *testing.T) {
 		}
 	}
 	if found < 1000 || full < 200 || kept < 200 || made < 15 {
-		t.Errorf("too few cases: %d found, %d did not fit, %d searched in a plane that was kept, %d grids rebuilt", found, full, kept, made)
+		t.Errorf("%d places were found, %d items did not fit, %d searches used a kept plane, %d grids were rebuilt; want at least 1000, 200, 200, 15", found, full, kept, made)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestFreedCellsAreSearchedAlone(t *testing.T) {
 			op(RemoveFungible, 1, 1, 2, 1), op(RemoveFungible, 1, 1, 3, 1))
 	}
 	if rows := s.fit.rows - before; rows > rounds*30 {
-		t.Errorf("%d rows were searched in %d rounds", rows, rounds)
+		t.Errorf("%d rows were searched in %d rounds, want at most %d", rows, rounds, rounds*30)
 	}
 	before = s.fit.rows
 	accept(t, s, "RegisterClassShape class_id=1 key=4 width=10 height=10; RegisterClassShape class_id=1 key=5 width=1024 height=10; AddFungible container_id=1 class_id=1 key=5 quantity=1 x=0 y=1010")
@@ -113,6 +113,6 @@ func TestFreedCellsAreSearchedAlone(t *testing.T) {
 		refuse(t, s, "AddFungible container_id=1 class_id=1 key=4 quantity=1")
 	}
 	if rows := s.fit.rows - before; rows > rounds {
-		t.Errorf("%d rows were searched for an item that does not fit", rows)
+		t.Errorf("%d rows were searched for an item that does not fit, want at most %d", rows, rounds)
 	}
 }

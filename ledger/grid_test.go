@@ -60,7 +60,7 @@ func TestFirstFitAgainstEveryCell(t *testing.T) {
 			}
 		}
 		if areaFree(plane, stride, a) != free {
-			t.Fatalf("area %+v free: want %v", a, free)
+			t.Fatalf("area %+v is free: %t, want %t", a, !free, free)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestClearRunAtEveryPlace(t *testing.T) {
 				markArea(row, len(row), area{0, 0, width, 1}, true)
 				markArea(row, len(row), area{x, 0, w, 1}, false)
 				if got, ok := clearRun(row, width, w); !ok || got != x {
-					t.Fatalf("%d of %d cells, at %d: %d %v", w, width, x, got, ok)
+					t.Fatalf("%d free cells at %d in a row of %d: found at %d, %t", w, x, width, got, ok)
 				}
 				if got, ok := clearRun(row, width, w+1); ok {
 					t.Fatalf("%d of %d cells: found at %d, but only %d are free", w+1, width, got, w)
@@ -124,7 +124,7 @@ func TestFirstFitWithFloors(t *testing.T) {
 		check(t, s)
 	}
 	if found < 500 || full < 50 {
-		t.Errorf("too few cases: %d found, %d did not fit", found, full)
+		t.Errorf("%d places were found and %d items did not fit, want at least 500 and 50", found, full)
 	}
 }
 
@@ -138,8 +138,8 @@ func TestFullGridIsNotSearchedAgain(t *testing.T) {
 	for range 1000 {
 		mustApply(t, s, op(AddFungible, 1, 1, 7, 1), op(AddFungible, 1, 1, 8, 1), op(RemoveFungible, 1, 1, 8, 1), op(RemoveFungible, 1, 1, 7, 1))
 	}
-	if s.fit.rows > 1024+1024+4000 {
-		t.Errorf("%d rows were searched", s.fit.rows)
+	if most := 1024 + 1024 + 4000; s.fit.rows > most {
+		t.Errorf("%d rows were searched, want at most %d", s.fit.rows, most)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestFullGridIsNotSearchedForManySizes(t *testing.T) {
 	text := `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
 		RegisterClassShape class_id=1 key=0 width=1024 height=1000; AddFungible container_id=1 class_id=1 key=0 quantity=1`
 	const sizes, rounds = 14, 70
-	for n := range sizes { // no size contains another
+	for n := range sizes {
 		text += fmt.Sprintf("; RegisterClassShape class_id=1 key=%d width=%d height=%d", 1+n, 1+n, 14-n)
 	}
 	accept(t, s, text)
@@ -164,8 +164,8 @@ func TestFullGridIsNotSearchedForManySizes(t *testing.T) {
 	}
 }
 
-// TestGridsWithAndWithoutBitmap puts items of many sizes into grids, some of
-// which are small enough to have no bitmap at first, and checks every cell.
+// TestGridsWithAndWithoutBitmap puts items of many sizes into a grid, which has no
+// bitmap at first, and checks cells and regions after each change.
 func TestGridsWithAndWithoutBitmap(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	s := NewState(Config{})
@@ -191,16 +191,17 @@ func TestGridsWithAndWithoutBitmap(t *testing.T) {
 		check(t, s)
 		c := s.containers.at(s.findContainer(1))
 		modes[s.grids.at(c.grid).bits != nil]++
-		everyCell(t, s, c)
+		checkCells(t, s, c)
 	}
 	if modes[true] == 0 || modes[false] == 0 {
-		t.Errorf("grids with and without bitmap: %v", modes)
+		t.Errorf("rounds by whether the grid had a bitmap: %v, want some of both", modes)
 	}
 }
 
-// everyCell compares the item that covers each cell with the list of
-// placements, and does the same for regions of many kinds.
-func everyCell(t *testing.T, s *State, c *container) {
+// checkCells compares the placement that covers a cell with the list of placements,
+// for every second cell of every third row. Then it does the same for regions of many
+// kinds.
+func checkCells(t *testing.T, s *State, c *container) {
 	t.Helper()
 	all := placements(t, s, c.id)
 	for y := 0; y < int(c.gridHeight); y += 3 {

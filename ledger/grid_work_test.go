@@ -24,7 +24,7 @@ func TestGridWorkIsBounded(t *testing.T) {
 	before := s.Digest()
 	mustApply(t, s, toAndFro(most)...)
 	s.Undo()
-	mustApply(t, s, toAndFro(most)...) // each one is a transaction of its own
+	mustApply(t, s, toAndFro(most)...) // the work of the first transaction does not count
 	s.Undo()
 	err := s.Apply(&Transaction{Ops: toAndFro(MaxOperations)}, 0, &Outcome{})
 	if err == nil || err.Code != InvalidOperation || err.OpIndex > most || err.OpIndex < most/2 || detail(err, "max_grid_work") != fmt.Sprint(MaxGridWork) {
@@ -58,13 +58,13 @@ func TestManyThingsAreLittleWork(t *testing.T) {
 		}
 		mustApply(t, s, ops...)
 		if s.doing.gridWork > MaxGridWork*3/4 {
-			t.Errorf("%+v: %d", c, s.doing.gridWork)
+			t.Errorf("%+v: %d units of work, want at most %d", c, s.doing.gridWork, MaxGridWork*3/4)
 		}
 	}
 }
 
-// BenchmarkGridWork executes transactions that do almost as much work as one
-// may, and undoes them. It reports the time per unit of work, which should be
+// BenchmarkGridWork applies transactions that come close to the limit on work or on
+// operations, and undoes them. It reports the time per unit of work, which should be
 // similar in all cases.
 func BenchmarkGridWork(b *testing.B) {
 	const world = `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024

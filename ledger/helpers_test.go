@@ -100,10 +100,10 @@ func refuse(t testing.TB, s *State, text string) *Error {
 	out := &Outcome{Minted: 7, Decisions: []Decision{{}}}
 	err := s.Apply(asTx(t, text), 0, out)
 	if err == nil {
-		t.Fatalf("%s: accepted", strings.TrimSpace(text))
+		t.Fatalf("%s: accepted, want a rejection", strings.TrimSpace(text))
 	}
 	if out.Minted != 0 || out.FirstMinted != 0 || len(out.Decisions) != 0 {
-		t.Errorf("%s: rejected, with the outcome %+v", text, *out)
+		t.Errorf("%s: rejected with the outcome %+v, want an empty one", text, *out)
 	}
 	check(t, s)
 	same(t, "after a rejection", before, dump(t, s))
@@ -117,10 +117,10 @@ func check(t testing.TB, s *State) {
 	}
 }
 
-func same(t testing.TB, when, before, after string) {
+func same(t testing.TB, when, want, got string) {
 	t.Helper()
-	if before != after {
-		t.Fatalf("%s the state differs:\n%s", when, cmp.Diff(before, after))
+	if want != got {
+		t.Fatalf("%s: the state differs (-want +got):\n%s", when, cmp.Diff(want, got))
 	}
 }
 

@@ -65,10 +65,10 @@ func TestHoldSettleRelease(t *testing.T) {
 		}
 		stats, err := s.Stats(1)
 		if noErrors(t, err); stats.TotalHeld != c.held || stats.TotalQuantity != c.left+c.there {
-			t.Errorf("%s: %+v", c.ops, stats)
+			t.Errorf("%s: class stats are %+v, want %d held of %d", c.ops, stats, c.held, c.left+c.there)
 		}
 		if info, _ := s.Container(1); info.UpdatedSeq != s.Seq() {
-			t.Errorf("%s: container 1 was updated at %d", c.ops, info.UpdatedSeq)
+			t.Errorf("%s: container 1 was updated at %d, want %d", c.ops, info.UpdatedSeq, s.Seq())
 		}
 		s.Undo()
 		same(t, c.ops+" undone", before, dump(t, s))
@@ -100,25 +100,26 @@ func TestHoldsAreListed(t *testing.T) {
 	expect(t, "holds", want, holdsOf(t, s, 1))
 	page, more, err := s.Holds(nil, 1, 0, 1)
 	if noErrors(t, err); !more || len(page) != 1 || page[0].ID != 10 {
-		t.Errorf("a page of one: %v, %v", page, more)
+		t.Errorf("a page of one: %v, more: %t; want hold 10, and more", page, more)
 	}
 	if page, more, _ = s.Holds(nil, 1, 10, 1); more || len(page) != 1 || page[0].ID != 30 {
-		t.Errorf("the page after it: %v, %v", page, more)
+		t.Errorf("the page after it: %v, more: %t; want hold 30, and no more", page, more)
 	}
 	if _, _, err := s.Holds(nil, 99, 0, 1); err == nil || err.Code != ContainerNotFound {
-		t.Error(err)
+		t.Errorf("holds of container 99: %v, want ContainerNotFound", err)
 	}
 	if _, err := s.Hold(99); err == nil || err.Code != HoldNotFound {
-		t.Error(err)
+		t.Errorf("hold 99: %v, want HoldNotFound", err)
 	}
 	one, err := s.Hold(10)
 	noErrors(t, err)
 	const text = `{"hold_id":10,"container_id":1,"class_id":1,"key":5,"quantity":2,"held_seq":2,"expires_at":"2023-11-14T22:13:20Z"}`
 	if got := string(AppendHold(nil, one, true)); got != text {
-		t.Errorf("got %s", got)
+		t.Errorf("got %s, want %s", got, text)
 	}
-	if got := string(AppendHold(nil, want[1], false)); got != `{"hold_id":30,"class_id":1,"key":5,"quantity":1,"held_seq":2}` {
-		t.Errorf("got %s", got)
+	const listed = `{"hold_id":30,"class_id":1,"key":5,"quantity":1,"held_seq":2}`
+	if got := string(AppendHold(nil, want[1], false)); got != listed {
+		t.Errorf("got %s, want %s", got, listed)
 	}
 	if s.MayReadHold(10, []int64{7}) != nil || s.MayReadHold(20, []int64{7}) == nil || s.MayReadHold(99, []int64{7}) == nil {
 		t.Error("a token limited to owner 7 must be able to read hold 10, but not 20 or 99")
@@ -144,20 +145,20 @@ func TestExpiryIsDecidedOnce(t *testing.T) {
 		}
 		var rec Record
 		if err := rec.Decode(AppendRecord(nil, tx, &out)); err != nil || rec.Tx.Hash != hash {
-			t.Fatal(err)
+			t.Fatalf("the record decodes with error %v and hash %x, want hash %x", err, rec.Tx.Hash, hash)
 		}
 		text := fmt.Sprintf(`[{"op":"HoldFungible","args":{"hold_id":1,"container_id":1,"class_id":1,"key":5,"quantity":1,"expires_at":%d}}]`, c.want)
 		if got := string(AppendOperations(nil, rec.Tx.Ops)); got != text {
-			t.Errorf("read back: %s", got)
+			t.Errorf("read back: %s, want %s", got, text)
 		}
 		twin := newVault(t)
 		if err := twin.Replay(&rec, 77, 1); err != nil || twin.Digest() != s.Digest() {
-			t.Errorf("replayed: %v", err)
+			t.Errorf("replayed: %v, digest %016x, want %016x", err, twin.Digest(), s.Digest())
 		}
 	}
 	_, err := parseOne(`{"operations":[{"op":"HoldFungible","args":{"hold_id":1,"container_id":1,"class_id":1,"key":5,"quantity":1,"expires_in":1,"expires_at":9}}]}`)
 	if err == nil || err.Code != InvalidRequest || detail(err, "field") != "expires_in" {
-		t.Errorf("expires_in together with expires_at: %v", err)
+		t.Errorf("expires_in together with expires_at: %v, want InvalidRequest in expires_in", err)
 	}
 }
 
@@ -188,7 +189,7 @@ func TestExpire(t *testing.T) {
 				got = append(got, op.Args[HoldID])
 			}
 			if string(tx.Principal) != PrincipalLedger || tx.Permit() != nil {
-				t.Errorf("the principal is %q", tx.Principal)
+				t.Errorf("the principal is %q with permit %v, want %q without one", tx.Principal, tx.Permit(), PrincipalLedger)
 			}
 			noErrors(t, s.Apply(&tx, c.now, &Outcome{}))
 			check(t, s)
@@ -198,7 +199,7 @@ func TestExpire(t *testing.T) {
 		}
 	}
 	if got := holdsOf(t, s, 1); len(got) != 1 || got[0].ID != 1 {
-		t.Errorf("left: %v", got)
+		t.Errorf("the holds left are %v, want only hold 1", got)
 	}
 }
 
@@ -217,7 +218,7 @@ func TestExpireIsBounded(t *testing.T) {
 	var tx Transaction
 	for _, want := range []int{MaxOperations, MaxOperations / 2, 0} {
 		if due := s.Expire(10*second, MaxOperations, &tx); due != (want > 0) || len(tx.Ops) != want {
-			t.Fatalf("%d are released, want %d", len(tx.Ops), want)
+			t.Fatalf("Expire returns %t with %d releases, want %d", due, len(tx.Ops), want)
 		}
 		if want > 0 {
 			noErrors(t, s.Apply(&tx, 10*second, &Outcome{}))
@@ -268,7 +269,7 @@ func TestOneUnitHeld(t *testing.T) {
 		accept(t, b, fmt.Sprintf(hold, q, at))
 		accept(t, other, fmt.Sprintf(hold, q+int64(n%2), at+1-int64(n%2)))
 		if a.Digest() != b.Digest() || a.Digest() == other.Digest() {
-			t.Fatalf("quantity %d until %d: digests %x, %x, %x", q, at, a.Digest(), b.Digest(), other.Digest())
+			t.Fatalf("quantity %d until %d: digests %x, %x, %x; want the first two equal, and the third different", q, at, a.Digest(), b.Digest(), other.Digest())
 		}
 		for _, s := range []*State{a, b, other} {
 			accept(t, s, "ReleaseHold hold_id=1")
@@ -280,24 +281,24 @@ func TestOneUnitHeld(t *testing.T) {
 }
 
 // TestCheckpointWithHolds checks that a checkpoint with holds has version 2 and
-// restores the same state, and that a hold of more than the stack has is
-// rejected.
+// restores the same state, and that a checkpoint has version 1 again once the holds
+// have ended.
 func TestCheckpointWithHolds(t *testing.T) {
 	s := newVault(t)
 	if b := checkpointOf(t, s); b[8] != checkpointVersion1 {
-		t.Errorf("a checkpoint without holds has version %d", b[8])
+		t.Errorf("a checkpoint without holds has version %d, want 1", b[8])
 	}
 	accept(t, s, `HoldFungible hold_id=7 container_id=1 class_id=1 key=5 quantity=60 expires_at=99
 		HoldFungible hold_id=2 container_id=1 class_id=1 key=5 quantity=40`)
 	b := checkpointOf(t, s)
 	if b[8] != checkpointVersion2 {
-		t.Errorf("a checkpoint with holds has version %d", b[8])
+		t.Errorf("a checkpoint with holds has version %d, want 2", b[8])
 	}
 	loaded := loadCheckpoint(t, b, 10)
 	check(t, loaded)
 	same(t, "loaded", dump(t, s), dump(t, loaded))
 	accept(t, loaded, "SettleHold hold_id=7 to_container=2; ReleaseHold hold_id=2")
 	if b := checkpointOf(t, loaded); b[8] != checkpointVersion1 {
-		t.Errorf("a checkpoint after the holds have ended has version %d", b[8])
+		t.Errorf("a checkpoint after the holds have ended has version %d, want 1", b[8])
 	}
 }

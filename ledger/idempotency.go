@@ -67,7 +67,7 @@ type Remembered struct {
 	FirstMinted int64
 	Minted      int
 	Metadata    []byte // valid until the next change of the state; nil if it is long
-	Long        bool   // the metadata must be read from the log, unless the request has metadata of this spelling
+	Long        bool   // the metadata must be read from the log, unless that of the request has the same Spelling
 	Spelling    Spelling
 }
 
@@ -87,9 +87,9 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 	m.rememberAll(e, tx.Key, tx.Metadata)
 }
 
-// firstMade returns the first instance minted. A registration mints none. Once
-// classes can have codes, it returns the class, because a retry might not name it by
-// its id. Before that it returns 0, as earlier versions did.
+// firstMade returns the id of the first instance minted. A registration mints none.
+// Once a name or code has been given, firstMade returns the id of its class instead,
+// which a retry might lack. Before that it returns 0, as earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {
 		return tx.Ops[0].Args[0]
@@ -160,7 +160,8 @@ func (s *State) Recall(key []byte) (Remembered, bool) {
 // ref returns the record of entry n.
 func (m *keyMemory) ref(n uint64) uint32 { return uint32(n%m.limit) + 1 }
 
-// find compares whole keys, since different keys may have equal hashes.
+// find returns the record of a key, or 0. It compares whole keys, since different keys
+// may have equal hashes.
 func (m *keyMemory) find(hash uint64, key []byte) uint32 {
 	for p := m.index.probe(hash); ; {
 		ref := p.next()

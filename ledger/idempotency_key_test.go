@@ -44,12 +44,12 @@ func TestSetHeaderKey(t *testing.T) {
 			continue
 		}
 		if string(tx.Key) != tt.want || (tx.Hash != [16]byte{}) != (tt.want != "") {
-			t.Errorf("%q and %q: key %q, hash %x", tt.body, tt.header, tx.Key, tx.Hash)
+			t.Errorf("%q and %q: key %q, hash %x; want key %q, and a hash only if there is a key", tt.body, tt.header, tx.Key, tx.Hash, tt.want)
 		}
 	}
 	tx, _ := parseOne(strings.TrimSuffix(oneTransfer, "}") + `,"idempotency_key":"b"}`)
 	if err := tx.SetHeaderKey([]string{"h"}); len(err.Details) != 2 || err.Details[0] != Text("header_key", "h") || err.Details[1] != Text("body_key", "b") {
-		t.Errorf("details %v", err.Details)
+		t.Errorf("details %v, want header_key h and body_key b", err.Details)
 	}
 }
 
@@ -127,10 +127,10 @@ func TestSeal(t *testing.T) {
 	made := Transaction{Ops: parsed.Ops, Key: parsed.Key, Metadata: parsed.Metadata}
 	made.Seal()
 	if made.Hash != parsed.Hash {
-		t.Errorf("hash %x, parsed %x", made.Hash, parsed.Hash)
+		t.Errorf("hash %x, want %x, as of the parsed transaction", made.Hash, parsed.Hash)
 	}
 	made = Transaction{Ops: parsed.Ops}
 	if made.Seal(); made.Hash != [16]byte{} {
-		t.Errorf("hash %x without a key", made.Hash)
+		t.Errorf("hash %x without a key, want none", made.Hash)
 	}
 }

@@ -19,7 +19,6 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 	const limit = 100
 	s := NewState(Config{IdempotencyKeys: limit})
 	name := func(i int) string { return fmt.Sprintf("key-%d%s", i, strings.Repeat("x", i%200)) }
-	// Enough metadata for the stream to span many chunks.
 	for i := range 1000 {
 		s.Remember(keyed(name(i), i%MaxMetadata*17%MaxMetadata), &Outcome{FirstMinted: int64(i), Minted: i % 3}, uint64(i+1), uint32(i))
 		if i%37 != 0 {
@@ -28,7 +27,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 		for j := range i + 10 {
 			got, ok := s.Recall([]byte(name(j)))
 			if ok != (j <= i && j > i-limit) {
-				t.Fatalf("after %d: key %d remembered: %v", i, j, ok)
+				t.Fatalf("after %d: key %d is remembered: %t, want %t", i, j, ok, !ok)
 			}
 			tx := keyed(name(j), j%MaxMetadata*17%MaxMetadata)
 			want := Remembered{Endpoint: EndpointRegisterShape, Hash: tx.Hash, Seq: uint64(j + 1), BatchSeq: uint32(j),
@@ -43,7 +42,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 		}
 	}
 	if n := len(s.memory.chunks); n > 2 {
-		t.Errorf("%d MiB for 100 keys of at most 500 bytes", n)
+		t.Errorf("%d MiB for 100 keys of at most 500 bytes, want at most 2", n)
 	}
 	if n := s.memory.entries.live(); n != limit {
 		t.Errorf("%d entries, want %d", n, limit)
@@ -81,7 +80,7 @@ func TestMemoryOfKeysIsBounded(t *testing.T) {
 			t.Errorf("%d bytes of metadata: %d bytes for %d keys, want at most %d", c.metadata, bytes, n, most)
 		}
 		if long := c.metadata > MaxInlineMetadata; (m.long == n) != long || (m.long == 0) == long {
-			t.Errorf("%d bytes of metadata: %d of %d are long", c.metadata, m.long, n)
+			t.Errorf("%d bytes of metadata: %d of %d are long, want all: %t", c.metadata, m.long, n, long)
 		}
 	}
 }
@@ -116,13 +115,13 @@ func TestLongMetadataFromAnOldCheckpoint(t *testing.T) {
 	e.flush()
 	e.trailer()
 	if old.Bytes()[8] != checkpointVersion1 || want[8] != checkpointVersion2 {
-		t.Fatalf("versions %d and %d", old.Bytes()[8], want[8])
+		t.Fatalf("the checkpoints have versions %d and %d, want 1 and 2", old.Bytes()[8], want[8])
 	}
 	if !bytes.Equal(checkpointOf(t, loadCheckpoint(t, old.Bytes(), 9)), want) {
 		t.Error("a state from an old checkpoint does not write the same checkpoint as one from the log")
 	}
 	if got := checkpointOf(t, loadCheckpoint(t, want, 2)); got[8] != checkpointVersion2 {
-		t.Error("a checkpoint of two keys with long metadata has version", got[8])
+		t.Errorf("a checkpoint of two keys with long metadata has version %d, want 2", got[8])
 	}
 }
 
@@ -133,7 +132,7 @@ func TestRememberedTwice(t *testing.T) {
 	}
 	for key, seq := range map[string]uint64{"a": 2, "b": 1, "c": 3} {
 		if got, ok := s.Recall([]byte(key)); !ok || got.Seq != seq {
-			t.Errorf("%s: %v, seq %d, want %d", key, ok, got.Seq, seq)
+			t.Errorf("%s is remembered: %t, as commit %d, want %d", key, ok, got.Seq, seq)
 		}
 	}
 	s.Remember(keyed("d", 5), &Outcome{}, 9, 0)
@@ -176,7 +175,7 @@ func TestReplayRemembers(t *testing.T) {
 	expect(t, "seq", uint64(2), s.Seq())
 	got, ok := s.Recall([]byte("k"))
 	if !ok || got.Seq != 2 || got.BatchSeq != 4 || got.FirstMinted != 8 || got.Minted != 1 {
-		t.Errorf("recalled %v %+v", ok, got)
+		t.Errorf("recalled: %t, %+v; want commit 2, the fourth of its batch, with instance 8 minted", ok, got)
 	}
 }
 
@@ -208,7 +207,7 @@ func TestReplayFindsDivergence(t *testing.T) {
 			check(t, s)
 			same(t, "after a divergence", before, dump(t, s))
 			if _, ok := s.Recall(tx.Key); ok {
-				t.Error("the key is remembered")
+				t.Error("the key of the diverging record is remembered")
 			}
 		})
 	}

@@ -116,13 +116,13 @@ func (v *verifier) containerStacks(cref uint32, c *container) {
 	for _, ref := range refs {
 		r := s.stacks.at(ref)
 		if r.container != cref || r.quantity <= 0 || r.key < 0 || s.findStack(cref, r.class, r.key) != ref {
-			v.failf("stack %+v of container %d is wrong", *r, c.id)
+			v.failf("stack %+v of container %d names another container, has an invalid quantity or key, or is not found by its key", *r, c.id)
 		}
 		if (r.place != 0) != (c.kind == Grid) {
 			v.failf("stack %+v of container %d of kind %s has place %d", *r, c.id, c.kind, r.place)
 		}
 		if !s.classes.at(r.class).fungible {
-			v.failf("container %d has a stack of class %d", c.id, s.classes.at(r.class).id)
+			v.failf("container %d has a stack of class %d, which is not fungible", c.id, s.classes.at(r.class).id)
 		}
 		v.digest += stackItem(s.stackIdentity(r), r.quantity)
 		t := v.totals[r.class]
@@ -191,7 +191,7 @@ func (v *verifier) classes() {
 			v.failf("class %d counts %d stacks in %d containers, but has %d in %d", k.id, k.stacks, k.containers, t.stacks, t.containers)
 		}
 		if k.minted < k.burned || k.fungible && k.minted != 0 {
-			v.failf("class %d has minted %d and burned %d", k.id, k.minted, k.burned)
+			v.failf("class %d (fungible: %t) has minted %d and burned %d", k.id, k.fungible, k.minted, k.burned)
 		}
 		v.live += int(k.minted - k.burned)
 		for _, sref := range v.tree("shapes", shapesByKey{s}, k.shapes) {

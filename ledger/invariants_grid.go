@@ -15,7 +15,7 @@ func (v *verifier) grid(cref uint32, c *container) {
 		p := s.placements.at(ref)
 		a := p.area()
 		if a.x+a.w > int(c.gridWidth) || a.y+a.h > int(c.gridHeight) || a.w < 1 || a.h < 1 || p.container != cref {
-			v.failf("placement %+v extends beyond container %d", *p, c.id)
+			v.failf("placement %+v is empty, extends beyond container %d, or names another", *p, c.id)
 			continue
 		}
 		if !areaFree(bits[:n], stride, a) {
@@ -46,7 +46,8 @@ func (v *verifier) grid(cref uint32, c *container) {
 	v.holds(cref, c, inside)
 }
 
-// floors checks what first fit remembers of a grid. plane has the actual cells.
+// floors checks what first fit remembers of a grid. plane has the cells that are
+// actually occupied.
 func (v *verifier) floors(c *container, g *grid, plane []uint64) {
 	if f := &v.s.fit; f.of == c.grid && g.bits == nil && !slices.Equal(f.plane, plane) {
 		v.failf("the plane kept for first fit in container %d does not match its placements", c.id)

@@ -10,7 +10,7 @@ func (v *verifier) heldStacks() {
 	for _, ref := range all {
 		h := s.holds.at(ref)
 		if s.findHold(h.id) != ref || h.quantity <= 0 || h.seq == 0 || h.seq > s.seq {
-			v.failf("hold %+v is wrong, or not found by its id", *h)
+			v.failf("hold %+v has an invalid quantity or commit, or is not found by its id", *h)
 		}
 		if h.expires != never {
 			ending++

@@ -39,11 +39,11 @@ func (v *verifier) name(table int, owner uint32, id int64) {
 	t := &v.s.names[table]
 	ref := t.of(owner)
 	if ref == 0 {
-		v.failf("the name of %d is not found", id)
+		v.failf("the name of container or class %d is not found", id)
 		return
 	}
 	if text := t.text(ref, &buf); t.find(text) != ref || !ValidContainerName(text) {
-		v.failf("%d has the name %q, which does not lead to it", id, text)
+		v.failf("container or class %d has the name %q, which is invalid or does not lead to it", id, text)
 	}
 	v.digest += v.s.nameItem(table, ref)
 }
@@ -53,7 +53,7 @@ func (v *verifier) order(name string, o *ordered, n int, less func(a, b uint32) 
 	last, count := uint32(0), 0
 	for _, page := range o.pages {
 		if len(page) == 0 || len(page) > pageLen {
-			v.failf("%s: a page of %d", name, len(page))
+			v.failf("%s: a page has %d entries", name, len(page))
 		}
 		for _, ref := range page {
 			if count++; last != 0 && !less(last, ref) {

@@ -9,10 +9,10 @@ import (
 type inverse struct {
 	seq    uint64 // global_seq of the commit
 	minted int64  // first instance that the commit minted
-	ops    []Op   // operations of the commit, with {"minted": n} resolved; nil if it was not found
+	ops    []Op   // operations of the commit, with {"minted": n} resolved; nil after Refuse
 	guards []guard
 
-	refused *Error // why it can't be reversed, whatever the state is; nil: it can
+	refused *Error // why the commit can't be reversed, whatever the state is; nil if that depends on the state
 }
 
 // A guard is the condition of an inverse operation: it must find exactly what the
@@ -203,8 +203,8 @@ func (v *inverter) minted() int64 {
 	return id
 }
 
-// invertStack returns a quantity to the stack that it was taken from. In a Grid, if
-// nothing was left there, the stack gets its former place.
+// invertStack returns a quantity to the stack that it was taken from. If the operation
+// emptied a stack in a Grid, the stack gets its former place.
 func (v *inverter) invertStack(op *Op) {
 	a, place := &op.Args, 0
 	if v.fact == nil {

@@ -10,7 +10,7 @@ import (
 type nameSpan struct{ start, end uint32 }
 
 // maxJSONText is the maximum length of a text in bytes. A nameSpan can then
-// address it, and as many bytes of names without escapes.
+// address it, and as many bytes of unescaped names.
 const maxJSONText = 1<<31 - 1
 
 // linearNames is the number of names up to which comparing all pairs is cheapest.

@@ -8,7 +8,7 @@ import "unicode/utf8"
 //
 // Its methods return false on a fault. A fault of the text itself is kept in err
 // as MalformedJSON. A method that merely does not find what the caller looked for
-// leaves err nil and the position unchanged.
+// leaves err nil, and skips no more than whitespace.
 type jsonScanner struct {
 	data     []byte
 	pos      int

@@ -116,7 +116,7 @@ func TestScanner(t *testing.T) {
 		if ok || wellFormed([]byte(text), 4) {
 			t.Errorf("%q is accepted", text)
 		} else if s.err == nil || s.err.Code != MalformedJSON || s.err.Details[0].Name != "offset" {
-			t.Errorf("%q: %v", text, s.err)
+			t.Errorf("%q: %v, want MalformedJSON with an offset", text, s.err)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func TestRepeatedNamesInLargeObjects(t *testing.T) {
 			}
 			text = append(text, '}')
 			if _, ok := scan(text, 4); ok != (repeat == "") {
-				t.Errorf("%d fields, then %q again: accepted is %v", n, repeat, ok)
+				t.Errorf("%d fields, then %q again: accepted is %t, want %t", n, repeat, ok, !ok)
 			}
 		}
 	}
@@ -143,11 +143,11 @@ func TestNestingIsLimitedNotTheStack(t *testing.T) {
 	deep := bytes.Repeat([]byte("["), 1<<20)
 	s, ok := scan(deep, DefaultNesting)
 	if ok || s.pos != DefaultNesting || len(s.open) > DefaultNesting {
-		t.Errorf("stopped at %d with %d open values: %v", s.pos, len(s.open), s.err)
+		t.Errorf("the scanner stopped at %d with %d open values: %v; want an error at %d", s.pos, len(s.open), s.err, DefaultNesting)
 	}
 	text := append(bytes.Repeat([]byte("["), 100_000), bytes.Repeat([]byte("]"), 100_000)...)
 	if s, ok := scan(text, 100_000); !ok {
-		t.Error(s.err)
+		t.Errorf("100,000 levels are rejected although the limit allows them: %v", s.err)
 	}
 }
 
@@ -185,14 +185,14 @@ func FuzzScanner(f *testing.F) {
 			t.Fatalf("compact form %q, want %q (%v)", compact, &want, err)
 		}
 		if len(compact) != len(text)-s.spaces {
-			t.Fatalf("%d bytes of whitespace were counted in %q", s.spaces, text)
+			t.Fatalf("%d bytes of whitespace were counted in %q, want %d", s.spaces, text, len(text)-len(compact))
 		}
 		canonical := canonicalOf(text)
 		if again := canonicalOf(canonical); !bytes.Equal(again, canonical) {
-			t.Fatalf("canonical form of %q is %q", canonical, again)
+			t.Fatalf("the canonical form %q has a different canonical form: %q", canonical, again)
 		}
 		if !sameJSON(text, canonical) {
-			t.Fatalf("canonical form of %q is %q", text, canonical)
+			t.Fatalf("the canonical form of %q is a different value: %q", text, canonical)
 		}
 	})
 }

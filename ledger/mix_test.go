@@ -30,12 +30,12 @@ func TestChosenIDsMakeNoDeepTree(t *testing.T) {
 		return 1 + max(depth(l.left), depth(l.right))
 	}
 	if d := depth(s.byID); d > 60 {
-		t.Errorf("%d chosen ids make a tree of depth %d", n, d)
+		t.Errorf("%d chosen ids make a tree of depth %d, want at most 60", n, d)
 	}
 }
 
-// TestChosenIDsSpread looks up ids that would share a shard and a position
-// under the public hash.
+// TestChosenIDsSpread hashes ids that would share a shard and a position under the
+// public hash, and keys that would collide under mixBytes.
 func TestChosenIDsSpread(t *testing.T) {
 	shards := map[uint64]bool{}
 	for id, found := int64(1), 0; found < 64; id++ {
@@ -45,7 +45,7 @@ func TestChosenIDsSpread(t *testing.T) {
 		}
 	}
 	if len(shards) < 16 {
-		t.Errorf("64 chosen ids are in only %d shards", len(shards))
+		t.Errorf("64 chosen ids are in only %d shards, want at least 16", len(shards))
 	}
 	keys := map[uint64]bool{}
 	var block [8]byte

@@ -50,7 +50,7 @@ func TestOneUnitOff(t *testing.T) {
 			}
 			if divergence := new(ledger.DivergenceError); errors.As(err, &divergence) {
 				if divergence.Seq != uint64(i)+1 {
-					t.Errorf("commit %d, changed at %d: divergence at %d", i+1, at+1, divergence.Seq)
+					t.Errorf("the replay of commit %d, after commit %d was changed, reports a divergence at %d", i+1, at+1, divergence.Seq)
 				}
 				break
 			}
@@ -66,7 +66,7 @@ func TestOneUnitOff(t *testing.T) {
 	}
 	for _, k := range []ledger.OpKind{ledger.AddFungible, ledger.RemoveFungible, ledger.TransferFungible, ledger.HoldFungible, ledger.SettleHold, ledger.SplitStack} {
 		if changed[k] < 2 && !testing.Short() {
-			t.Errorf("the quantity of %v was changed only %d times", k, changed[k])
+			t.Errorf("the quantity of %v was changed %d times, want at least 2", k, changed[k])
 		}
 	}
 }
@@ -113,13 +113,13 @@ func TestDivergenceIsNoticed(t *testing.T) {
 		var divergence *ledger.DivergenceError
 		switch {
 		case i == 4 && !errors.As(replayed, &divergence):
-			t.Errorf("the replay of a merge that moves a different quantity: %v", replayed)
+			t.Errorf("the replay of a merge that moves a different quantity: %v, want a DivergenceError", replayed)
 		case i == 4 && second.Digest() != before:
 			t.Error("the merge that diverged changed the state")
 		case i < 4 && replayed != nil:
 			t.Fatal(replayed)
 		case (first.Digest() == second.Digest()) != (i < 2):
-			t.Errorf("after commit %d the digests are %016x and %016x", i+1, first.Digest(), second.Digest())
+			t.Errorf("after commit %d the digests are %016x and %016x, want equal: %t", i+1, first.Digest(), second.Digest(), i < 2)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 		case ledger.RemoveContainer, ledger.RemoveFromGrid, ledger.BurnInstance, ledger.Detach, ledger.ReleaseHold: // there is rarely another item that can be removed
 		default:
 			if seen[k] == 0 && !k.IsCondition() && !testing.Short() {
-				t.Errorf("no changed argument of %v was accepted and seen", k)
+				t.Errorf("no changed argument of %v was accepted and changed the digest", k)
 			}
 		}
 	}

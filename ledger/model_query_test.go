@@ -45,25 +45,26 @@ func (r *trial) queriesOfOwners(owners []int64) {
 	r.t.Helper()
 	for _, id := range append(r.model.ContainerIDs(), 77) {
 		if got := r.state.MayReadContainer(id, owners) == nil; got != r.model.MayReadContainer(id, owners) {
-			r.t.Fatalf("seed %d, commit %d: owners %v reach container %d: %v", r.seed, r.model.Seq(), owners, id, got)
+			r.t.Fatalf("seed %d, commit %d: owners %v may read container %d: %t, in the model %t", r.seed, r.model.Seq(), owners, id, got, !got)
 		}
 	}
 	for _, id := range append(r.model.InstanceIDs(), math.MaxInt64) {
 		if got := r.state.MayReadInstance(id, owners) == nil; got != r.model.MayReadInstance(id, owners) {
-			r.t.Fatalf("seed %d, commit %d: owners %v reach instance %d: %v", r.seed, r.model.Seq(), owners, id, got)
+			r.t.Fatalf("seed %d, commit %d: owners %v may read instance %d: %t, in the model %t", r.seed, r.model.Seq(), owners, id, got, !got)
 		}
 	}
 	for _, id := range append(r.model.HoldIDs(), 77) {
 		if got := r.state.MayReadHold(id, owners) == nil; got != r.model.MayReadHold(id, owners) {
-			r.t.Fatalf("seed %d, commit %d: owners %v reach hold %d: %v", r.seed, r.model.Seq(), owners, id, got)
+			r.t.Fatalf("seed %d, commit %d: owners %v may read hold %d: %t, in the model %t", r.seed, r.model.Seq(), owners, id, got, !got)
 		}
 	}
 	for kind := range ledger.Grid + 1 {
 		after, limit := r.rng.Int64N(10), r.rng.IntN(6)
 		want, wantMore := r.model.ContainersOf(owners, kind, after, limit)
 		got, _, more := r.state.ContainersOf(nil, owners, kind, after, limit)
-		r.same(fmt.Sprintf("containers of %v, kind %v, after %d, at most %d", owners, kind, after, limit), want, got)
-		r.same("and whether there are more", wantMore, more)
+		what := fmt.Sprintf("containers of %v, kind %v, after %d, at most %d", owners, kind, after, limit)
+		r.same(what, want, got)
+		r.same(what+": whether there are more", wantMore, more)
 	}
 }
 
@@ -74,11 +75,11 @@ func (r *trial) named() {
 		id, refused := r.model.ContainerNamed(name)
 		got, err := r.state.ContainerNamed(name, nil)
 		r.same("container "+name, id, got)
-		r.same("and its rejection", refused, code(err))
+		r.same("container "+name+": the error code", refused, code(err))
 		id, refused = r.model.ClassCoded(name)
 		got, err = r.state.ClassCoded(name)
 		r.same("class "+name, id, got)
-		r.same("and its rejection", refused, code(err))
+		r.same("class "+name+": the error code", refused, code(err))
 	}
 }
 
@@ -109,7 +110,7 @@ func (r *trial) same(what string, model, state any) {
 	}
 }
 
-// ask asks the ledger what Model.Ask asks the model.
+// ask returns the ledger's reply to a query, as Model.Ask returns the model's.
 func ask(s *ledger.State, q modeltest.Query) modeltest.Reply {
 	const all = math.MaxInt
 	switch q.What {

@@ -15,7 +15,7 @@ import (
 // allOperations is the default of -operations.
 const allOperations = 100_000
 
-var operationsFlag = flag.Int("operations", allOperations, "how many random operations to compare with the model")
+var operationsFlag = flag.Int("operations", allOperations, "number of random operations to compare with the model")
 
 // compare compares the ledger's answer with the model's.
 func (r *trial) compare(sent *ledger.Transaction, want ledger.Outcome, refusal *modeltest.Refusal, err *ledger.Error) {
@@ -212,8 +212,8 @@ func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
 	r.queries()
 }
 
-// check fails for everything that never occurred in a run, and for rejections that the
-// model does not list.
+// check fails for everything that should occur in a run and never did, and for
+// rejections that the model does not list.
 func (c *coverage) check(t *testing.T, whole bool) {
 	foreseen := map[refusal]bool{}
 	for _, k := range append(modeltest.Kinds(), modeltest.WholeTransaction) {

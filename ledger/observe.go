@@ -200,8 +200,7 @@ func (o *observation) add(kind ChangeKind, cref uint32) *Change {
 	return c
 }
 
-// stack records that the quantity of a stack has changed. If a hold on a removed
-// stack ended, the stack has a change already.
+// stack records that the quantity of a stack has changed.
 func (o *observation) stack(ref uint32, delta int64) *Change {
 	r := o.s.stacks.at(ref)
 	c := o.add(StackChanged, r.container)
@@ -213,6 +212,8 @@ func (o *observation) stack(ref uint32, delta int64) *Change {
 	return c
 }
 
+// dropStack records that a stack was removed. It corrects the earlier changes of the
+// stack too, such as that of a hold that ended.
 func (o *observation) dropStack(ref uint32) {
 	o.stack(ref, -o.s.stacks.at(ref).quantity)
 	for i := range o.changes {

@@ -28,7 +28,7 @@ func (s *State) consolidateStacks(op *Op) *Error {
 
 // gather drops all stacks of the class from the container, except into, and
 // returns the sum of their quantities. It removes them from the container's tree as
-// one piece, so that both this and its undo cost little per stack.
+// one piece, so that both the removal and its undo cost little per stack.
 func (s *State) gather(cref, kref, into uint32) (moved int64) {
 	c, k, t := s.containers.at(cref), s.classes.at(kref), stacksByClass{s}
 	first, last := rank{k.id, -1}, rank{k.id, math.MaxInt64}

@@ -7,9 +7,9 @@ type spot struct {
 	found  bool // found by first fit
 }
 
-// stackSpot returns where a stack goes. In a Standard container it has no place.
-// In a Grid it goes to the place that target already has, or to a new one if
-// target is 0.
+// stackSpot returns a free place for a new stack in a Grid. It returns none in a
+// Standard container, where stacks have no place, nor if target is an existing stack,
+// which keeps its place: a requested place must be the same.
 func (s *State) stackSpot(c *container, kref uint32, key int64, target uint32, want placeArgs) (spot, *Error) {
 	if c.kind != Grid {
 		return spot{}, nil
@@ -59,8 +59,8 @@ func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (
 	return spot{}, s.gridFull(c, k.id, key, w, h, want)
 }
 
-// gridFull returns the error for a grid in which firstSpot found no place. Its
-// width and height are those of the shape, or swapped if rotation 90 was requested.
+// gridFull returns the error for a grid in which firstSpot found no place. It reports
+// the width and height of the shape, swapped if rotation 90 was requested.
 func (s *State) gridFull(c *container, class, key int64, w, h int, want placeArgs) *Error {
 	if want.turned {
 		w, h = h, w

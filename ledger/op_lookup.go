@@ -18,8 +18,8 @@ func (s *State) lookClass(op *Op, i int) uint32 {
 	return s.findClass(op.Args[i])
 }
 
-// resolve sets Args[i] of each argument that names a container by a string to
-// its id. It sets 0 if there is no such container, or the sender may not use it.
+// resolve sets Args[i] to the container's id for each argument i in args that is a
+// name. It sets 0 if there is no such container, or the sender may not use it.
 func (s *State) resolve(op *Op, args ...int) {
 	for _, i := range args {
 		if !op.named(i) {

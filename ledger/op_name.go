@@ -71,7 +71,7 @@ func (s *State) renameClass(op *Op) *Error {
 	return nil
 }
 
-// decideRenamed adds the text that a rename replaced to the outcome.
+// decideRenamed adds to the outcome the text that a rename replaced.
 func (s *State) decideRenamed(was string) {
 	s.doing.out.Decisions = append(s.doing.out.Decisions, Decision{Op: s.doing.op, Renamed: true, Was: was})
 }

@@ -30,7 +30,7 @@ func (s *State) addFungible(op *Op) *Error {
 	return nil
 }
 
-// totalExceeded returns an error if the class has no room for q more. A sender
+// totalExceeded returns the error for a class that has no room for q more. A sender
 // limited to owners does not get the total, which is the sum over all owners.
 func (s *State) totalExceeded(k *class, q int64) *Error {
 	if s.doing.limited {
@@ -74,8 +74,9 @@ func (s *State) removeFungible(op *Op) *Error {
 	return nil
 }
 
-// wantStacksOf finds a container that can hold stacks at the requested place,
-// and a fungible class.
+// wantStacksOf finds the container and the class that the operation names. It returns
+// an error if the container can't hold stacks or has no cells for the requested place,
+// or if the class is not fungible.
 func (s *State) wantStacksOf(op *Op, container, class int, want placeArgs) (cref, kref uint32, err *Error) {
 	cref, c, err := s.wantContainer(op, container)
 	if err != nil {
@@ -156,8 +157,8 @@ func (s *State) transferFungible(op *Op) *Error {
 	return nil
 }
 
-// wantStackKinds checks that the container holds stacks, the place fits its
-// kind, and the class has stacks.
+// wantStackKinds checks that the container can hold stacks, that the place fits its
+// kind, and that the class is fungible.
 func (s *State) wantStackKinds(c *container, k *class, want placeArgs) *Error {
 	if err := s.wantStacks(c); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (s *State) mergeStacks(op *Op) *Error {
 	return nil
 }
 
-// decideMoved adds a quantity that the ledger determined to the outcome.
+// decideMoved adds to the outcome a quantity that the ledger determined.
 func (s *State) decideMoved(q int64) {
 	s.doing.out.Decisions = append(s.doing.out.Decisions, Decision{Op: s.doing.op, Quantity: q})
 }

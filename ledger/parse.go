@@ -21,7 +21,7 @@ type requestParser struct {
 	spans      [MaxArgs]nameSpan // their positions in texts, by argument
 	op         int               // index of the operation being read, or NoOperation
 	conditions bool              // a transaction that has only conditions is accepted
-	mints      int               // MintInstance operations before it in its transaction
+	mints      int               // MintInstance operations before that one in its transaction
 	lastKind   OpKind            // kind of the previous operation, a good guess for the next
 	canon      canonicalizer     // for the request hash
 	hashed     []byte            // input of the request hash
@@ -85,7 +85,7 @@ func recycled[T any](s []T, keep int) []T {
 	return s[:0]
 }
 
-// begin prepares for a body.
+// begin prepares p to read a body. It returns false if the body is too long.
 func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	if lim.Nesting <= 0 {
 		lim.Nesting = DefaultNesting
@@ -136,8 +136,8 @@ func (p *requestParser) invalid(field, format string, args ...any) bool {
 	return false
 }
 
-// enter skips the bracket that begins an object or array. Errors describe it
-// with what.
+// enter skips the bracket that begins an object or array. what describes the expected
+// value in errors.
 func (p *requestParser) enter(bracket byte, level int, field, what string) bool {
 	if p.peek() != bracket {
 		return p.invalid(field, "%s must be %s", field, what)

@@ -184,7 +184,7 @@ func (f *form) take(tx *Transaction, text []byte) bool {
 // integer, and for one that is not an argument in formArgs, such as a reference.
 func (f *form) cut() bool {
 	var part formPart
-	var name []byte // or another string
+	var name []byte // the last field name, or another string
 	op, args := -1, uint16(0)
 	for i := 0; i < len(f.text); i++ {
 		c := f.text[i]

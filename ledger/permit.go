@@ -17,15 +17,15 @@ import (
 // minted it or took it out of a container of these owners. By the end of that
 // transaction it must be placed, attached or burned.
 type Permit struct {
-	Register bool    // it may register classes and shapes
-	Transfer bool    // it may only move and hold what already exists; see moves
+	Register bool    // the sender may register classes and shapes, and rename classes
+	Transfer bool    // the sender may only move and hold what already exists; see moves
 	Owners   []int64 // ascending; nil: any container and instance
 }
 
-// moves reports whether an operation neither creates nor destroys anything: no
-// quantity, instance, container, name or class. An operation that is not listed
-// needs the scope commit, so a new operation is forbidden to such senders by
-// default.
+// moves reports whether a sender with Transfer may use an operation: because it
+// neither creates nor destroys anything (no quantity, instance, container, name or
+// class), or because the scope register governs it. An operation that is not listed
+// needs the scope commit, so a new operation is forbidden to such senders by default.
 func moves(kind OpKind) bool {
 	switch kind {
 	case TransferFungible, MergeStacks, ConsolidateStacks, SplitStack,
@@ -41,8 +41,7 @@ func moves(kind OpKind) bool {
 	return false
 }
 
-// wantMoves returns an error for an operation that creates or destroys something,
-// if the sender may only move.
+// wantMoves returns an error for an operation that a sender with Transfer may not use.
 func wantMoves(op *Op) *Error {
 	if moves(op.Kind) {
 		return nil

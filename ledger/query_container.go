@@ -35,8 +35,8 @@ type ContainerFilter struct {
 }
 
 // Containers appends up to limit containers with id above after, by id. more
-// reports whether there may be others, above last. The cost of a page grows only
-// with its length.
+// reports whether there may be others, above last. A page reads at most maxSkipped
+// containers besides those that it returns.
 func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	var order nodes = containersByID{s}
 	root, from := s.byID, rank{major: after}

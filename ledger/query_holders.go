@@ -35,7 +35,7 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 }
 
 // Holders appends up to limit stacks of a fungible class that come after the
-// place after, by container and key. more reports whether there may be others, after
+// position after, by container and key. more reports whether there may be others, after
 // last. If key is not nil, only stacks with that key are returned. The lists of
 // stacks must be complete; see MakeList.
 func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, limit int) (out []Holder, last HolderKey, more bool) {

@@ -62,8 +62,8 @@ func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerF
 	return mergePages(dst, start, last, more, limit)
 }
 
-// mergePages sorts the pages of several owners, and cuts the result where the
-// shortest ends, or at limit.
+// mergePages sorts the pages of several owners, and cuts the result at limit. If more
+// is true, it also cuts it after the name last, up to which all pages are complete.
 func mergePages(dst []ContainerInfo, start int, last string, more bool, limit int) ([]ContainerInfo, string, bool) {
 	found := dst[start:]
 	slices.SortFunc(found, func(a, b ContainerInfo) int { return cmp.Compare(a.Name, b.Name) })

@@ -248,7 +248,7 @@ func (d *recordDecoder) masks(op *Op, i int) {
 	op.Ref = uint16(d.uvarint(uint64(op.Has), "mask of references"))
 	mayNull, mayRef := nullable[op.Kind], mintedArgs[op.Kind]
 	if d.err == nil && (op.Null|op.Ref == 0 || op.Null&^(op.Has&mayNull) != 0 || op.Ref&^(op.Has&mayRef) != 0) {
-		d.fail("operation %d, %s, has the masks %#x and %#x of %#x", i, op.Kind, op.Null, op.Ref, op.Has)
+		d.fail("operation %d, %s, can't have the masks %#x of nulls and %#x of references with the arguments %#x", i, op.Kind, op.Null, op.Ref, op.Has)
 	}
 }
 

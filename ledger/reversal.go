@@ -5,8 +5,8 @@ import "math"
 // Reversals: which commit reverses which, and whether an inverse operation finds
 // exactly what the commit left.
 
-// A reversal is the link between a commit and the one that reversed it. It takes
-// 24 bytes, and a record in the log.
+// A reversal is the link between a commit and the one that reversed it. Each takes
+// 24 bytes of memory.
 type reversal struct {
 	of, by uint64
 	tree   links

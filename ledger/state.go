@@ -159,9 +159,8 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	return nil
 }
 
-// Undo reverts the last accepted Apply. It must be called directly after it. The
-// state is then as before, in everything that it shows and in everything that it will
-// do.
+// Undo reverts the last accepted Apply. It must be called directly after it. From then
+// on the state shows and decides what it would have without that Apply.
 func (s *State) Undo() {
 	if !s.undo.open {
 		panic("ledger: Undo must be called directly after an accepted Apply")
