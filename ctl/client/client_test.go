@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 	c.pause = func(context.Context, time.Duration) error { return nil }
 	done, err := c.Commit(t.Context(), Tx{})
 	if err != nil || !done.Replayed || !slices.Equal(done.Minted, []int64{7}) || c.LastSeq() != 12 {
-		t.Errorf("%+v, %v, last %d", done, err, c.LastSeq())
+		t.Errorf("the commit returned %+v, %v, and LastSeq is %d; want commit 12, replayed, with the instance 7", done, err, c.LastSeq())
 	}
 	var all []any
 	for entry, err := range Items[any](t.Context(), c, "/v1/read/x", url.Values{"limit": {"1"}}) {
@@ -55,20 +55,20 @@ func TestRead(t *testing.T) {
 		all = append(all, entry)
 	}
 	if len(all) != 2 || fmt.Sprint(all[0]) != "map[n:9223372036854775807]" {
-		t.Errorf("%v", all)
+		t.Errorf("the items are %v, want two of 9223372036854775807", all)
 	}
 	var page map[string]any
 	if err := c.Read(t.Context(), "/v1/read/y", url.Values{"at_seq": {"3"}}, &page); err != nil {
-		t.Error(err)
+		t.Errorf("a read of the past: %v", err)
 	}
 	if entry := page["data"].(map[string]any)["entries"].([]any)[0].(map[string]any)["n"]; entry != json.Number("9223372036854775807") {
-		t.Errorf("%T %v", entry, entry)
+		t.Errorf("the number is %T %v, want json.Number 9223372036854775807", entry, entry)
 	}
 	if want := []string{"/v1/read/x?limit=1&min_seq=12", "/v1/read/x?cursor=c2&limit=1&min_seq=12", "/v1/read/y?at_seq=3"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
 	if len(stale.asked()) != 1 {
-		t.Errorf("the stale daemon was asked %d times", len(stale.asked()))
+		t.Errorf("the stale daemon was asked %d times, want once", len(stale.asked()))
 	}
 }
 
@@ -101,13 +101,13 @@ func TestConnections(t *testing.T) {
 		o.Token = "secret"
 		c := New(o)
 		if done, err := c.Commit(t.Context(), Tx{}); err != nil || done.GlobalSeq != 1 {
-			t.Errorf("%s: %+v, %v", o.Write, done, err)
+			t.Errorf("%s: %+v, %v; want commit 1", o.Write, done, err)
 		}
 		c.Close()
 	}
 	c := New(Options{Write: secure.URL})
 	if _, err := c.Commit(t.Context(), Tx{}); !errors.As(err, new(*Unavailable)) || !strings.Contains(err.Error(), "not signed by a trusted authority") {
-		t.Errorf("with the system's root certificates: %v", err)
+		t.Errorf("with the system's root certificates: %v, want that the certificate is not trusted", err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestLimits(t *testing.T) {
 	defer c.Close()
 	c.most = 10
 	if _, err := c.Do(t.Context(), Request{Method: "POST", Base: s.URL, Path: "/"}); err == nil || !strings.Contains(err.Error(), "larger than 10 bytes") {
-		t.Error(err)
+		t.Errorf("%v, want the limit of 10 bytes", err)
 	}
 	f, _ := newFeed(t, func(w http.ResponseWriter) {
 		for seq := range 5 {
@@ -130,7 +130,7 @@ func TestLimits(t *testing.T) {
 	n := 0
 	for _, err := range f.Feed(t.Context(), FeedOptions{}) {
 		if n++; n <= 5 && err != nil || n > 5 && (err == nil || !strings.Contains(err.Error(), "larger than 100 bytes")) {
-			t.Errorf("%d: %v", n, err)
+			t.Errorf("event %d: %v, want an error with the limit of 100 bytes only for the sixth", n, err)
 		}
 	}
 	if n != 6 {

@@ -121,7 +121,8 @@ func (f *feed) run(ctx context.Context) error {
 	}
 }
 
-// connection receives commits over one connection. If it ends, or a daemon that is stopping rejects it, the error is a *NoAnswer.
+// connection receives commits over one connection. If it ends, or is rejected with a status of 500 or more, the error is a
+// *NoAnswer.
 func (f *feed) connection(ctx context.Context) (err error) {
 	const path = "/v1/read/commits"
 	ctx, cancel := context.WithCancel(ctx)

@@ -55,7 +55,7 @@ func TestFeedGoesOnWhereItWas(t *testing.T) {
 	first := 0 // number of losses right after a success
 	o := FeedOptions{After: 5, Lost: func(err error, since time.Duration, connected bool) error {
 		if !connected || !errors.As(err, new(*NoAnswer)) {
-			t.Errorf("lost: %v, %v, %v", err, since, connected)
+			t.Errorf("lost with %v, connected: %t; want a *NoAnswer and true", err, connected)
 		}
 		if since == 0 {
 			first++
@@ -71,7 +71,7 @@ func TestFeedGoesOnWhereItWas(t *testing.T) {
 		}
 	}
 	if want := []string{"after=5 ", "after=5 7", "after=5 7", "after=5 7", "after=5 8"}; !slices.Equal(seen, []int64{6, 7, 8, 9}) || !slices.Equal(*asked, want) {
-		t.Errorf("saw %v, asked %q, want %q", seen, *asked, want)
+		t.Errorf("saw %v, want 6 to 9; asked %q, want %q", seen, *asked, want)
 	}
 	if first != 2 {
 		t.Errorf("%d losses right after a success, want 2", first)
@@ -97,7 +97,7 @@ func TestFeedCursor(t *testing.T) {
 		t.Errorf("asked %q, want %q", *asked, want)
 	}
 	if seq, err := cursor.Load(); err != nil || seq != 2 {
-		t.Errorf("the cursor is at %d: %v", seq, err)
+		t.Errorf("the cursor is at %d, want 2: %v", seq, err)
 	}
 	if err := os.WriteFile(string(cursor), []byte("two\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -126,12 +126,12 @@ func TestFeedPassesOver(t *testing.T) {
 	defer cancel()
 	for commit, err := range c.Feed(ctx, o) {
 		if err != nil || commit.GlobalSeq != 1 {
-			t.Error(commit, err)
+			t.Errorf("the feed yields commit %d, %v; want 1", commit.GlobalSeq, err)
 		}
 		break
 	}
 	if len(lost) == 0 || !strings.Contains(lost[0], silent.URL) {
-		t.Errorf("lost %q", lost)
+		t.Errorf("lost %q, want the silent daemon first", lost)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestFeedEnds(t *testing.T) {
 	c, _ := newFeed(t, func(w http.ResponseWriter) { event(w, 1) })
 	for _, err := range c.Feed(ctx, FeedOptions{}) {
 		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("the feed ends with %v, want that ctx was canceled", err)
 		}
 		cancel()
 	}
@@ -151,11 +151,11 @@ func TestFeedEnds(t *testing.T) {
 		n := 0
 		for _, err := range c.Feed(t.Context(), FeedOptions{After: 5}) {
 			if n++; err == nil || errors.As(err, new(*NoAnswer)) {
-				t.Errorf("%q: %v", text, err)
+				t.Errorf("%q: %v, want an error other than a *NoAnswer", text, err)
 			}
 		}
 		if n != 1 {
-			t.Errorf("%q: %d errors", text, n)
+			t.Errorf("%q: %d errors, want 1", text, n)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestStopBeforeGivenLines(t *testing.T) {
 				return err == nil && a.Err != nil
 			}}
 			if err := p.results(&stream{}, []byte(x.results)); err != nil || !slices.Equal(told, []int{1}) || len(p.queue) > 0 {
-				t.Errorf("lines %d have a result, %d remain: %v", told, len(p.queue), err)
+				t.Errorf("lines %d have a result and %d lines remain, want only line 1 and none: %v", told, len(p.queue), err)
 			}
 		})
 	}

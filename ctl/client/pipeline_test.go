@@ -140,7 +140,7 @@ func TestCommitAll(t *testing.T) {
 			t.Fatalf("the outcome of %v comes where that of %d should", out.Tx.Metadata, next)
 		}
 		if refused := next%7 == 0; refused != (out.Err != nil) || refused && out.Err.Code != "InvalidRequest" {
-			t.Fatalf("%d: %+v", next, out)
+			t.Fatalf("the outcome of %d is %+v, want InvalidRequest: %t", next, out, refused)
 		} else if !refused {
 			committed++
 			if seq := f.seq(out.Tx.Key); int(out.GlobalSeq) != seq || out.GlobalSeq > c.LastSeq() {
@@ -153,10 +153,10 @@ func TestCommitAll(t *testing.T) {
 		}
 	}
 	if next != n || committed != len(f.seqs) || f.doubled > 0 {
-		t.Errorf("%d outcomes, %d committed, %d in the ledger, %d lines without a key", next, committed, len(f.seqs), f.doubled)
+		t.Errorf("%d outcomes, want %d; %d committed, and %d in the ledger; %d lines without a key", next, n, committed, len(f.seqs), f.doubled)
 	}
 	if f.broken < 2 || f.ended < 2 {
-		t.Errorf("only %d connections were broken, and %d ended", f.broken, f.ended)
+		t.Errorf("only %d connections were broken, and %d streams ended, want at least 2 of each", f.broken, f.ended)
 	}
 }
 
@@ -201,14 +201,14 @@ func TestCommitAllHandsOver(t *testing.T) {
 	next := 0
 	for out, err := range c.CommitAll(t.Context(), slices.Values(txs), 0) {
 		if err != nil || out.Err != nil || out.Tx.Key != txs[next].Key {
-			t.Fatal(out, err)
+			t.Fatalf("the outcome is %+v, %v; want a commit of key %s", out, err, txs[next].Key)
 		}
 		next++
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	if next != len(txs) || keys["old"][2] != "2" || !slices.Equal(keys["new"], []string{"2", "3", "4"}) {
-		t.Errorf("%d outcomes, the keys are %q", next, keys)
+		t.Errorf("%d outcomes, want 5; the keys are %q, want 2, 3 and 4 of the new writer", next, keys)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestCommitAllWaits(t *testing.T) {
 		told <- n
 	}
 	if n != 40 {
-		t.Errorf("%d outcomes", n)
+		t.Errorf("%d outcomes, want 40", n)
 	}
 }
 
@@ -252,17 +252,17 @@ func TestCommitAllEnds(t *testing.T) {
 	}))
 	defer refuses.Close()
 	for _, x := range []struct {
-		url   string
-		check func(err error) bool
+		url, want string
+		check     func(err error) bool
 	}{
-		{refuses.URL, func(err error) bool { return Code(err) == "Unauthorized" && !errors.As(err, new(*OutcomeUnknown)) }},
-		{deadAddress(t), func(err error) bool { return errors.As(err, new(*Unavailable)) }},
+		{refuses.URL, "Unauthorized, and not an *OutcomeUnknown", func(err error) bool { return Code(err) == "Unauthorized" && !errors.As(err, new(*OutcomeUnknown)) }},
+		{deadAddress(t), "an *Unavailable", func(err error) bool { return errors.As(err, new(*Unavailable)) }},
 	} {
 		c := New(Options{Write: x.url, GiveUp: time.Millisecond})
 		var taken atomic.Int64
 		for _, err := range c.CommitAll(t.Context(), numbered(3, &taken), 0) {
 			if !x.check(err) {
-				t.Errorf("%T %v", err, err)
+				t.Errorf("%T %v, want %s", err, err, x.want)
 			}
 		}
 		c.Close()
@@ -280,7 +280,7 @@ func TestCommitAllEnds(t *testing.T) {
 	var taken atomic.Int64
 	for _, err := range c.CommitAll(t.Context(), numbered(1, &taken), 0) {
 		if unknown, ok := errors.AsType[*OutcomeUnknown](err); !ok || unknown.Key != "k0" {
-			t.Errorf("%T %v", err, err)
+			t.Errorf("%T %v, want an *OutcomeUnknown of key k0", err, err)
 		}
 	}
 	c.Close()
@@ -291,21 +291,21 @@ func TestCommitAllEnds(t *testing.T) {
 		n := 0
 		for _, err := range c.CommitAll(t.Context(), slices.Values(txs), 0) {
 			if err != nil && !errors.Is(err, errNotJSON) {
-				t.Errorf("%T %v", err, err)
+				t.Errorf("%T %v, want that a transaction can't be encoded", err, err)
 			}
 			if err != nil {
 				n++
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d errors for a transaction without JSON", n)
+			t.Errorf("%d errors for a transaction that can't be encoded as JSON, want 1", n)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for _, err := range c.CommitAll(ctx, numbered(1e9, &taken), 10) {
 		if cancel(); err != nil && (!errors.Is(err, context.Canceled) || !errors.As(err, new(*OutcomeUnknown)) && !errors.As(err, new(*Unavailable))) {
-			t.Errorf("%T %v", err, err)
+			t.Errorf("%T %v, want an *OutcomeUnknown or *Unavailable because ctx was canceled", err, err)
 		}
 	}
 	n := 0

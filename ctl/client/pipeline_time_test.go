@@ -53,9 +53,9 @@ func TestGiveUpIsKept(t *testing.T) {
 					took := time.Since(start)
 					switch {
 					case giveUp > busy && (err != nil || took < busy):
-						t.Errorf("after %v: %v", took, err)
+						t.Errorf("after %v: %v, want success after %v", took, err, busy)
 					case giveUp < busy && (err == nil || took > giveUp || took < giveUp-maxPause):
-						t.Errorf("given up after %v: %v", took, err)
+						t.Errorf("given up after %v, want at most %v: %v", took, giveUp, err)
 					}
 				})
 			})

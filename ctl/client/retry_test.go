@@ -69,10 +69,10 @@ func TestBackoff(t *testing.T) {
 	for i := 1; i <= 50; i++ {
 		d := Backoff(i, nil)
 		if d < firstPause/2 || d > maxPause || d > 4*last || i > 20 && d < maxPause/2 {
-			t.Errorf("pause %d is %v, after %v", i, d, last)
+			t.Errorf("pause %d is %v after %v, want %v to %v, and long after 20 pauses", i, d, last, firstPause/2, maxPause)
 		}
 		if sum, last = sum+d, d; i == 4 && sum > 100*time.Millisecond { // so a standby that takes over within 50 ms is tried soon
-			t.Errorf("the first %d pauses are %v", i, sum)
+			t.Errorf("the first %d pauses are %v in all, want at most 100 ms", i, sum)
 		}
 	}
 	seen := map[time.Duration]bool{}
@@ -84,16 +84,16 @@ func TestBackoff(t *testing.T) {
 	}
 	late := &Answer{Header: http.Header{"Retry-After": {"1"}}}
 	if d := Backoff(1, late); d < time.Second || d > time.Second+firstPause {
-		t.Errorf("with Retry-After: 1 the first pause is %v", d)
+		t.Errorf("with Retry-After: 1 the first pause is %v, want 1 s to %v", d, time.Second+firstPause)
 	}
 	late.Header.Set("Retry-After", "100000000000")
 	if d := Backoff(1, late); d > mostRetryAfter+firstPause {
-		t.Errorf("with a huge Retry-After the pause is %v", d)
+		t.Errorf("with a huge Retry-After the pause is %v, want at most %v", d, mostRetryAfter+firstPause)
 	}
 	for _, code := range []string{"ShuttingDown", "NotTheWriter"} {
 		late.Status, late.Body = http.StatusServiceUnavailable, fmt.Appendf(nil, `{"error":{"code":%q}}`, code)
 		if d := Backoff(1, late); d > firstPause {
-			t.Errorf("while another daemon takes over (%s) the pause is %v", code, d)
+			t.Errorf("while another daemon takes over (%s) the pause is %v, want at most %v", code, d, firstPause)
 		}
 	}
 }
@@ -166,21 +166,21 @@ func TestAddresses(t *testing.T) {
 	}
 	for _, key := range []string{"k0", "k1"} {
 		if a, err := post(key); err != nil || a.Status != 200 || a.URL != writer.URL+"/v1/commit" {
-			t.Fatalf("%+v, %v", a, err)
+			t.Fatalf("key %s: %+v, %v; want 200 from the writer", key, a, err)
 		}
 	}
 	if !slices.Equal(standby.asked(), []string{"k0"}) || !slices.Equal(writer.asked(), []string{"k0", "k1"}) {
-		t.Errorf("the standby and the writer were asked %s and %s", standby.asked(), writer.asked())
+		t.Errorf("the standby and the writer were asked %s and %s, want k0, and k0 and k1", standby.asked(), writer.asked())
 	}
 	// After a change of roles, the client tries the addresses in turn.
 	standby.reply, writer.reply = writes, standsBy
 	if a, err := post("k2"); err != nil || a.URL != standby.URL+"/v1/commit" {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("after a change of roles: %+v, %v; want a response of the new writer", a, err)
 	}
 	// Without a writer, the response is NotTheWriter.
 	standby.reply = standsBy
 	if a, err := post(""); err == nil && a.Status != 503 {
-		t.Errorf("%+v, %v", a, err)
+		t.Errorf("without a writer: %+v, %v; want 503", a, err)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestSubmit(t *testing.T) {
 			t.Error("after a broken connection, the outcome is not reported as unknown")
 		}
 		if tries == 1 && (err == nil || len(writer.asked()) != 0) || tries > 1 && (err != nil || a.Status != 200 || len(writer.asked()) != 1) {
-			t.Errorf("at most %d tries: %+v, %v, the second was asked %q", tries, a, err, writer.asked())
+			t.Errorf("at most %d tries: %+v, %v, the second address was asked %q; want success, once it may be asked", tries, a, err, writer.asked())
 		}
 		c.Close()
 	}
@@ -243,11 +243,11 @@ func TestFailures(t *testing.T) {
 			}
 			if refused, ok := errors.AsType[*Refused](err); ok && x.want == "*client.Refused" {
 				if refused.Code != "InsufficientBalance" || refused.Status != 422 || *refused.OperationIndex != 2 || string(refused.Details) != `{"n":9007199254740993}` {
-					t.Errorf("%+v", refused)
+					t.Errorf("the rejection is %+v, want InsufficientBalance with all that the response has", refused)
 				}
 			}
 			if unknown, ok := errors.AsType[*OutcomeUnknown](err); ok && unknown.Key != "k" {
-				t.Errorf("the key is %q", unknown.Key)
+				t.Errorf("the key is %q, want k", unknown.Key)
 			}
 		})
 	}

@@ -120,8 +120,8 @@ func (s *stream) read(life context.Context, from io.ReadCloser) {
 	}
 }
 
-// write writes the queued lines, and empty lines at intervals. They prevent a timeout in the daemon. Before the response,
-// they also make the transport notice a broken connection.
+// write writes the queued lines, and empty lines at intervals. The empty lines prevent a timeout in the daemon. Before the
+// response, they also make the transport notice a broken connection.
 func (s *stream) write(life context.Context, open <-chan struct{}) {
 	tick := time.NewTicker(keepOpening)
 	defer tick.Stop()

@@ -23,7 +23,7 @@ func TestStreamStaysOpen(t *testing.T) {
 		for range 3 {
 			began := time.Now()
 			if n, err := in.Read(buf); err != nil || string(buf[:n]) != "\n" || time.Since(began) != keepOpen {
-				t.Errorf("%v %q after %v", err, buf[:n], time.Since(began))
+				t.Errorf("%v %q after %v, want an empty line after %v", err, buf[:n], time.Since(began), keepOpen)
 			}
 		}
 		in.Close()
@@ -44,7 +44,7 @@ func TestStreamBreaksAtOpening(t *testing.T) {
 	defer cancel()
 	_, _, err := c.openStream(ctx, ctx, s.URL, "")
 	if silent, ok := errors.AsType[*NoAnswer](err); !ok || ctx.Err() != nil || errors.Is(silent, context.Canceled) {
-		t.Errorf("%v, and the context says %v", err, ctx.Err())
+		t.Errorf("%v, and the context says %v; want a *NoAnswer before the context ends", err, ctx.Err())
 	}
 }
 
@@ -60,7 +60,7 @@ func TestStreamOwnLine(t *testing.T) {
 	} {
 		s := &stream{told: 2}
 		if got := !s.isResult([]byte(line)); got != own || (s.last != nil) != own {
-			t.Errorf("%s: %v", line, got)
+			t.Errorf("%s: is the daemon's own line: %t, want %t", line, got, own)
 		}
 	}
 }
