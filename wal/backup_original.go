@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The parts of the original that a backup reads. They must be intact up to the
-// durable end.
+// These methods read the original of a backup, which must be intact up to its durable
+// end.
 
 // findEnd finds the durable end of the original, where the copy will end. If END is
 // missing or garbled, and no writer uses the log, the frames decide, as they would at

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A file marks a directory whose log is a copy of another log. The mark keeps a
+// The file COPY marks a directory whose log is a copy of another log. The mark keeps a
 // writer from continuing the copy by mistake, with a history of its own.
 //
 //	DIR/COPY    text that says what the log is a copy of

@@ -34,8 +34,8 @@ var (
 	// ErrArchiving means that segments were archived, or checkpoints removed, while
 	// they were being read. Start again.
 	ErrArchiving = errors.New("wal: segments were archived, or checkpoints removed, in the meantime; try again")
-	// ErrForeign is returned for a frame that is not the next one of this log.
-	// Create the copy again.
+	// ErrForeign is returned for a frame that is not the next one of this log, and by
+	// Open for a log other than that of Options.Origin. Create the copy again.
 	ErrForeign = errors.New("wal: part of another log, or of another history of this log")
 	// ErrUnannounced is returned for a frame that begins a segment but has no flag
 	// that says so. Begin the copy with a backup that includes the segment.

@@ -21,7 +21,7 @@ type Options struct {
 	// Copy permits Open to open a directory that MarkCopy has marked.
 	Copy bool
 
-	// OnSync is called by Append after each sync of a frame, with the duration of
+	// OnSync is called after each sync of frames or of a seal, with the duration of
 	// the sync. It may be nil.
 	OnSync func(time.Duration)
 	// OnNotice is called by Open with human-readable messages about what recovery

@@ -29,7 +29,7 @@ var readerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // CheckReaderName returns an error if name can't be the name of a reader.
 func CheckReaderName(name string) error {
 	if !readerName.MatchString(name) || name == "." || name == ".." {
-		return fmt.Errorf("wal: reader name %q: need 1 to 64 of letters, digits, '.', '_' and '-'", name)
+		return fmt.Errorf("wal: reader name %q: need 1 to 64 letters, digits, dots, underscores and hyphens", name)
 	}
 	return nil
 }

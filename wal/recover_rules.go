@@ -1,8 +1,8 @@
 package wal
 
 // The decisions of Open are data: two tables of rules over a few facts. For every
-// combination of facts, exactly one rule of a table holds. A test tries all
-// combinations.
+// possible combination of facts, exactly one rule of each table holds. A test tries
+// all combinations.
 
 // facts is a set of true statements.
 type facts uint8

@@ -97,7 +97,7 @@ type repair struct {
 	fs    FS
 	dir   string
 	id    LogID
-	ckpts []uint64 // ordered by global_seq; after judge, only valid ones
+	ckpts []uint64 // ordered by global_seq; after badCheckpoints, only those that stay
 	cut   bool     // the log must be shortened
 	end   endState
 	last  tail // where the log will end
@@ -254,8 +254,8 @@ func (p *repair) foreign(seq uint64) (bool, error) {
 	return false, onlyDamage(err)
 }
 
-// covered reports whether there is a checkpoint in the segments from first to last.
-// Without one, a log that lacks its first segment is useless.
+// covered reports whether there is a checkpoint at a commit from first to last. A log
+// that lacks its first segment is useless without one.
 func covered(ckpts []uint64, first, last uint64) bool {
 	return slices.ContainsFunc(ckpts, func(seq uint64) bool { return seq >= first && seq <= last })
 }

@@ -21,7 +21,7 @@ func (r *Reader) Seek(seq uint64) error {
 	}
 	r.idle = false
 	if durable == 0 {
-		return nil // an empty log has no other place
+		return nil // an empty log has only one position
 	}
 	if err := r.seekSegment(seq, durable); err != nil {
 		return err

@@ -95,7 +95,8 @@ func (h *StreamHead) Parse(b []byte) error {
 	return head.Validate()
 }
 
-// AppendBeat appends a heartbeat for the log id to dst. now is in Unix nanoseconds.
+// AppendBeat appends a heartbeat of the log with the id to dst. now is in Unix
+// nanoseconds.
 func AppendBeat(dst []byte, id LogID, durable uint64, now int64) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0, kindBeat, 0, StreamHeaderSize, 0)

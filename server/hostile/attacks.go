@@ -242,7 +242,7 @@ func unreadLines(text string) func(*ledger, <-chan struct{}) {
 	return unread(func(l *ledger) (*daemon, string) { return l.writer, openStream }, chunk)
 }
 
-// idleStream opens a stream of commits and sends half a line, one byte a
+// idleStream opens a stream of commits and sends an endless line of "{", one byte per
 // second. When the daemon rejects or ends the stream, it starts again.
 func idleStream(l *ledger, stop <-chan struct{}) {
 	until(stop, func() {

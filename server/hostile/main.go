@@ -1,6 +1,6 @@
 // Command hostile attacks a ledger of its own and prints what a well-behaved
-// client notices: the latency of its commits, and how many were rejected. Its
-// table is in SECURITY.md.
+// client notices: the latency of its commits, and how many were rejected. The
+// table in SECURITY.md is its output.
 //
 //	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together] [-defaults]
 //

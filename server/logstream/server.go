@@ -4,7 +4,7 @@
 //	GET /v1/log?from=SEQ         the frames, from the batch that holds SEQ; the stream has no end
 //	HEAD /v1/log?from=SEQ        where the log ends; mirrors report their progress with it
 //	GET /v1/checkpoints          the checkpoints
-//	GET /v1/checkpoints/{seq}    one of them, with Range
+//	GET /v1/checkpoints/{seq}    the bytes of one of them, or a range
 //
 // The main invariant: nothing is sent before it is durable. Each stream reads the
 // log through a reader of its own, and readers return durable frames only.

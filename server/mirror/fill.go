@@ -182,7 +182,7 @@ func (s *Source) mark(dir string, o wal.Options, w *wal.Writer, epoch uint64) er
 func (s *Source) explain(st *stream, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrUnannounced):
-		return &ForeignError{st.url, fmt.Errorf("%w: start from a backup that has it", err)}
+		return &ForeignError{st.url, fmt.Errorf("%w: start from a backup that includes it", err)}
 	case errors.Is(err, wal.ErrForeign):
 		return &ForeignError{st.url, err}
 	}

@@ -196,7 +196,7 @@ func (d *Disk) lookup(name string) (*inode, error) {
 	return nil, syscall.ENOENT
 }
 
-// allocate allocates space for [off,off+n) of a file, and returns the number of
+// allocate allocates space for [off,off+size) of a file, and returns the number of
 // bytes for which there is space.
 func (d *Disk) allocate(n *inode, off int64, size int) int {
 	end := off + int64(size)

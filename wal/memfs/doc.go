@@ -38,8 +38,9 @@
 // SyncDir leaves the names unsynced, and may be repeated: names are in the journal,
 // and a filesystem whose journal fails writes nothing more.
 //
-// All choices come from one source. So equal seeds lead to equal crashes, and a
-// test can go through every possible crash (see Choices).
+// All choices depend only on the seed and on the operations before. So equal seeds
+// lead to equal crashes. A test can also try every combination of what reaches the
+// disk (see Choices).
 //
 // Only one goroutine at a time may use a Disk and its processes.
 package memfs

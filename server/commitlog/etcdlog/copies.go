@@ -48,8 +48,8 @@ func (d *Driver) heard() []commitlog.Mirror {
 // maximum number of operations in an etcd transaction.
 const maxTold = 100
 
-// announce stores in etcd the commit up to which this host's copy is durable, mine,
-// and the progress of the mirrors that read from this host.
+// announce stores in etcd the progress of this host's copy, which is durable up to
+// commit mine, and of the mirrors that read from this host.
 func (s *site) announce(ctx context.Context, mine uint64) error {
 	all := append([]commitlog.Mirror{{Name: s.Name, Seq: mine, Kept: mine, URL: s.URL}}, s.heard()...)
 	var t etcd.Txn

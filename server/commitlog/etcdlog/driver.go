@@ -52,7 +52,7 @@ const (
 	// DefaultTail is how much of the log, in bytes, a daemon may miss during a
 	// short downtime and still find in etcd.
 	DefaultTail = 64 << 20
-	// Patience is how long an append is tried before the waiting clients are told
+	// Patience is how long an append is retried before the waiting clients are told
 	// that its outcome is unknown. It is longer than etcd takes to elect a new
 	// leader.
 	Patience = 5 * time.Second

@@ -230,7 +230,7 @@ func (w *Writer) forget() {
 	w.sent, w.next = 0, nil
 }
 
-// fenced returns the ErrFenced that names the current writer.
+// fenced returns an ErrFenced that names the current writer.
 func (w *Writer) fenced(head []etcd.KV) error {
 	if len(head) == 0 {
 		return fmt.Errorf("%w: the head of the log in %s is gone", commitlog.ErrFenced, w.Where)
