@@ -1,12 +1,9 @@
 package ctl
 
 import (
-	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -40,6 +37,9 @@ const asProgram = "LEDGERCTL_TEST_RUN"
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+	}
+	if os.Getenv(asMany) != "" {
+		os.Exit(runMany(os.Stdin, os.Stdout))
 	}
 	os.Exit(longtest.Main(m))
 }
@@ -78,6 +78,7 @@ type script struct {
 	env      []string
 	fake     *fakeDaemons
 	daemons  *realDaemons
+	commands *commandProcess
 	columns  int // width of the terminal; 0: no terminal
 	rows     int
 	writeURL string
@@ -87,6 +88,7 @@ type script struct {
 
 func newScript(t *testing.T) *script {
 	s := &script{t: t, dir: t.TempDir(), fake: newFakeDaemons(t)}
+	s.commands = startCommands(t, s.dir)
 	s.writeURL, s.readURL = s.fake.write.URL, s.fake.read.URL
 	return s
 }
@@ -155,38 +157,23 @@ func (s *script) command(line string) {
 	if len(words) == 0 || words[0] != "ledgerctl" {
 		s.t.Fatalf("not a command of ledgerctl: %q", line)
 	}
-	cmd := exec.Command(os.Args[0], words[1:]...)
-	cmd.Dir = s.dir
-	cmd.Env = append([]string{asProgram + "=1", "GORACE=atexit_sleep_ms=0", "LEDGER_WRITE_URL=" + s.writeURL, "LEDGER_READ_URL=" + s.readURL}, s.env...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	run := commandRun{words[1:], append([]string{"LEDGER_WRITE_URL=" + s.writeURL, "LEDGER_READ_URL=" + s.readURL}, s.env...), os.DevNull}
 	if stdin != "" {
-		f, err := os.Open(filepath.Join(s.dir, stdin))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		defer f.Close()
-		cmd.Stdin = f
+		run.Stdin = filepath.Join(s.dir, stdin)
 	}
-	var shown string
-	var err error
+	var result commandResult
 	if s.columns > 0 {
-		shown, err = openPty(s.t, s.columns, s.rows).run(cmd)
+		result = s.inOwnProcess(run)
 	} else {
-		err = cmd.Run()
-		shown = stdout.String()
-	}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatalf("%s: %v", line, err)
+		result = s.commands.run(s.t, run)
 	}
 	for _, asked := range s.fake.takeAsked() {
 		fmt.Fprintf(&s.out, "<- %s\n", asked)
 	}
-	s.prefixed("> ", shown)
-	s.prefixed("! ", stderr.String())
-	if code := cmd.ProcessState.ExitCode(); code != 0 {
-		fmt.Fprintf(&s.out, "= %d\n", code)
+	s.prefixed("> ", string(result.Stdout))
+	s.prefixed("! ", string(result.Stderr))
+	if result.Code != 0 {
+		fmt.Fprintf(&s.out, "= %d\n", result.Code)
 	}
 }
 
