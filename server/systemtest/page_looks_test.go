@@ -64,39 +64,35 @@ var pageViews = []struct{ name, hash string }{
 // pictures writes screenshots if requested. It checks contrast in both color
 // schemes, and overflow in narrow windows.
 func (p *pageTest) pictures(t *testing.T) {
-	for _, scheme := range []string{"light", "dark"} {
-		p.scheme(scheme)
-		for _, v := range pageViews {
-			p.goTo(v.hash)
-			if v.name == "grid" {
-				p.hover(`document.querySelectorAll('.placement')[2]`)
-				p.eval(`window.scrollTo(0, 0)`, nil)
+	widths := []int{360, 768}
+	if !longtest.Form(t, "a width of 768 pixels") {
+		widths = widths[:1]
+	}
+	for _, v := range pageViews {
+		p.goTo(v.hash)
+		for _, width := range widths {
+			p.size(width, 800)
+			p.fits(t, width)
+			if width == 360 && v.name == "grid" {
+				p.picture("narrow")
 			}
-			if v.name == "daemon" && *screenshots != "" { // the directory of a test means nothing to readers
-				p.eval(`void (document.querySelector('#main > .facts code').textContent = '/var/lib/ledger/log')`, nil)
-			}
+		}
+		p.size(1200, 800)
+		if v.name == "grid" {
+			p.hover(`document.querySelectorAll('.placement')[2]`)
+			p.eval(`window.scrollTo(0, 0)`, nil)
+		}
+		if v.name == "daemon" && *screenshots != "" { // the directory of a test means nothing to readers
+			p.eval(`void (document.querySelector('#main > .facts code').textContent = '/var/lib/ledger/log')`, nil)
+		}
+		for _, scheme := range []string{"dark", "light"} {
+			p.scheme(scheme)
 			p.contrast(t, scheme+" "+v.name)
 			if scheme == "light" || v.name == "grid" || v.name == "slots" {
 				p.picture(v.name + "-" + scheme)
 			}
 		}
 	}
-	p.scheme("light")
-	widths := []int{360, 768}
-	if !longtest.Form(t, "a width of 768 pixels") {
-		widths = widths[:1]
-	}
-	for _, width := range widths {
-		p.size(width, 800)
-		for _, v := range pageViews {
-			p.goTo(v.hash)
-			p.fits(t, width)
-			if width == 360 && v.name == "grid" {
-				p.picture("narrow")
-			}
-		}
-	}
-	p.size(1200, 800)
 }
 
 // axeFile is the environment variable with the path of axe-core's axe.min.js.
