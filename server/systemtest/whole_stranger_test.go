@@ -26,20 +26,27 @@ var built struct {
 // what a new user has in the first minute.
 func builtRepository(t *testing.T) string {
 	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(builtOnce(t))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// builtOnce returns the folder that builtRepository copies. Tests must not change it.
+func builtOnce(t *testing.T) string {
+	t.Helper()
+	tool(t, "make", "make")
 	files := ours(t)
 	built.once.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "ledger-built-"); built.err == nil {
 			built.err = buildCopy(files, built.dir)
 		}
 	})
-	dir, err := t.TempDir(), built.err
-	if err == nil {
-		err = os.CopyFS(dir, os.DirFS(built.dir))
+	if built.err != nil {
+		t.Fatal(built.err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return built.dir
 }
 
 // buildCopy copies files of the repository to dir and builds them there.
@@ -65,7 +72,7 @@ func buildCopy(files []string, dir string) error {
 		}
 	}
 	build := exec.Command("make", "build")
-	build.Dir, build.Env = dir, append(os.Environ(), "MAKEFLAGS=")
+	build.Dir, build.Env = dir, append(os.Environ(), "MAKEFLAGS=", "VERSION=unknown") // as outside of git
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("make build: %w\n%s", err, out)
 	}
