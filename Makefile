@@ -79,11 +79,10 @@ poison:
 	LEDGER_LONG=1 $(GO) test -tags poison -short -timeout 10m ./server/httpserver ./server/writer ./server/reader ./server/sim
 	$(GO) test -tags purego -run Prefetch ./ledger
 
-# Most tests wait more than they compute, hence -parallel and -p. The package that
-# takes longest comes first, so that the others run meanwhile, two at a time. make test
-# has vetted already.
+# Most tests wait more than they compute, hence -p. The package that takes longest comes
+# first, so that the others run meanwhile, two at a time. make test has vetted already.
 unit:
-	$(GO) test -vet=off -timeout 20m -p 3 -parallel 8 ./server/systemtest ./...
+	$(GO) test -vet=off -timeout 20m -p 3 ./server/systemtest ./...
 
 # docs/ops.md lists what is supported on other systems.
 cross:

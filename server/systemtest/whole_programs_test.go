@@ -18,8 +18,10 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// TestMain stops and removes what the tests share.
+// TestMain stops and removes what the tests share. Many tests run at the same time,
+// because they mostly wait for processes.
 func TestMain(m *testing.M) {
+	longtest.Parallel(8)
 	code := longtest.Main(m)
 	endChromium()
 	removeClients()

@@ -21,19 +21,27 @@ import (
 // took a quarter of their time. So the heap may grow to five times what is in use,
 // up to a limit. Benchmarks run with the usual settings.
 //
-// More tests run at the same time than there are processors, because most of
-// those with t.Parallel wait.
+// Three tests for each processor run at the same time, because most of those with
+// t.Parallel wait.
 func Main(m *testing.M) int {
 	flag.Parse()
 	if flag.Lookup("test.bench").Value.String() == "" {
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(512 << 20)
 	}
-	processors := runtime.GOMAXPROCS(0)
-	if at := flag.Lookup("test.parallel").Value; at.String() == fmt.Sprint(processors) { // -parallel was not given
-		at.Set(fmt.Sprint(3 * processors))
-	}
+	Parallel(3)
 	return m.Run()
+}
+
+// Parallel lets n tests for each processor run at the same time, unless -parallel was
+// given or Parallel was called before.
+func Parallel(n int) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", fmt.Sprint(n*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // Variable is the environment variable that selects the long forms.
