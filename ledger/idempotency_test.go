@@ -60,7 +60,7 @@ func TestMemoryOfKeysIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: it measures memory")
 	}
-	const n = 60_000
+	const n = 30_000
 	for _, c := range []struct{ metadata, kept int }{{0, 0}, {256, 256}, {257, 16}, {MaxMetadata, 16}} {
 		s := NewState(Config{IdempotencyKeys: n})
 		for i := range n + n/3 {

@@ -9,6 +9,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/ledger/modeltest"
+	"assetledger/server/servertest/longtest"
 )
 
 // TestOneUnitOff replays histories with one quantity changed by one. From there
@@ -131,8 +132,11 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 	t.Parallel()
 	r := newTrial(t, cmp.Or(ledger.Seed(), 12), modeltest.DefaultKnobs(), newCoverage())
 	commits := 2000
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		commits /= 10
+	case !longtest.Form(t, "half of the commits"):
+		commits /= 2
 	}
 	for len(r.records) < commits {
 		r.step()

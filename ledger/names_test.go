@@ -196,7 +196,7 @@ func TestNameMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: it measures memory")
 	}
-	const n = 60_000
+	const n = 30_000
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // formLines are transactions that have a form.
@@ -123,7 +125,10 @@ func mutate(r *rand.Rand, line string) []byte {
 // whatever form came before.
 func TestFormsOfMutatedLines(t *testing.T) {
 	t.Parallel()
-	const rounds = 1000
+	rounds := 1000
+	if !longtest.Form(t, "six of ten mutated lines") {
+		rounds = 400
+	}
 	r := rand.New(rand.NewPCG(12, 34))
 	had := 0
 	for _, line := range slices.Concat(formLines, formlessLines) {

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // TestPrefetchFinds checks that Prefetch finds the stacks that Apply will look
@@ -98,8 +100,11 @@ func TestPrefetchChangesNothing(t *testing.T) {
 // are undone, and some of what was prefetched has changed in the meantime.
 func TestApplyAhead(t *testing.T) {
 	t.Parallel()
-	ahead, limited := 0, &Permit{Owners: []int64{1}}
-	for seed := range uint64(4) {
+	ahead, limited, seeds := 0, &Permit{Owners: []int64{1}}, uint64(4)
+	if !longtest.Form(t, "half of the seeds") {
+		seeds = 2
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 14))
 		one, all := NewState(Config{}), NewState(Config{})
 		apply := func(tx *Transaction) {

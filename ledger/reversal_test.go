@@ -96,6 +96,7 @@ func TestReverseRandomCommits(t *testing.T) {
 				t.Fatalf("commit %d replayed: %v, digest %016x, want %016x", s.Seq(), err, twin.Digest(), s.Digest())
 			}
 		}
+		before, at := contents(t, s), s.Seq()
 		for range 800 {
 			tx := &Transaction{}
 			for range 1 + r.IntN(3)/2 {
@@ -103,7 +104,9 @@ func TestReverseRandomCommits(t *testing.T) {
 				randomNames(r, &op)
 				tx.Ops = append(tx.Ops, op)
 			}
-			before := contents(t, s)
+			if at != s.Seq() { // most transactions are rejected
+				before, at = contents(t, s), s.Seq()
+			}
 			if onlyConditions(tx.Ops) || s.Apply(tx, 0, &Outcome{}) != nil {
 				continue
 			}

@@ -133,8 +133,11 @@ func decodeAll(t *testing.T, log [][]byte) []Record {
 // changes whether they are replayed one by one or in groups.
 func TestReplayAll(t *testing.T) {
 	t.Parallel()
-	plain := 0
-	for seed := range uint64(4) {
+	plain, seeds := 0, uint64(4)
+	if !longtest.Form(t, "half of the seeds") {
+		seeds = 2
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 12))
 		log := mixedLog(t, r, 3000)
 		one, all := newReplayRun(), newReplayRun()
@@ -176,8 +179,8 @@ func TestReplayAll(t *testing.T) {
 func TestReplayAllOfAnotherLog(t *testing.T) {
 	t.Parallel()
 	refused, logs := 0, 300
-	if !longtest.Form(t, "two thirds of the logs") {
-		logs = 100
+	if !longtest.Form(t, "four fifths of the logs") {
+		logs = 60
 	}
 	for seed := range uint64(logs) {
 		r := rand.New(rand.NewPCG(seed, 13))
