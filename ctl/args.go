@@ -46,22 +46,19 @@ func (g *globals) csv() bool    { return g.output.value == "csv" }
 func split(args []string, takesValue map[string]bool) (flags, words []string, help bool) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		if a == "--" {
+		name := strings.TrimPrefix(strings.TrimPrefix(a, "-"), "-")
+		switch {
+		case a == "--":
 			return flags, append(words, args[i+1:]...), help
-		}
-		if len(a) < 2 || a[0] != '-' || a[1] >= '0' && a[1] <= '9' { // no flag begins with a digit
+		case len(a) < 2 || a[0] != '-' || a[1] >= '0' && a[1] <= '9': // no flag begins with a digit
 			words = append(words, a)
-			continue
-		}
-		name := strings.TrimPrefix(a[1:], "-")
-		if name == "h" || name == "help" {
+		case name == "h" || name == "help":
 			help = true
-			continue
-		}
-		flags = append(flags, a)
-		if takesValue[name] && i+1 < len(args) {
+		case takesValue[name] && i+1 < len(args):
 			i++
-			flags = append(flags, args[i])
+			flags = append(flags, a, args[i])
+		default:
+			flags = append(flags, a)
 		}
 	}
 	return flags, words, help
