@@ -38,7 +38,7 @@ func TestProgressIsDrawnAndCleared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var shown bytes.Buffer
 		begin := time.Now()
-		p := &progress{w: &shown, begin: begin, next: begin.Add(progressEvery)}
+		p := &progress{w: &shown, terminal: true, begin: begin, next: begin.Add(progressEvery)}
 		for range 4 {
 			p.say("at %v", p.elapsed())
 			time.Sleep(progressEvery / 2)

@@ -119,24 +119,21 @@ func count[T int | int64 | uint64](n T, noun string) string {
 // progress shows the progress of a long command on one line of standard error. If
 // that is not a terminal, it shows nothing.
 type progress struct {
-	w     io.Writer // nil: silent
-	begin time.Time
-	next  time.Time // time of the next update
-	shown bool
+	w        io.Writer
+	terminal bool // w is one
+	begin    time.Time
+	next     time.Time // time of the next update
+	shown    bool
 }
 
 const progressEvery = 500 * time.Millisecond
 
 func newProgress(words io.Writer) *progress {
-	p := &progress{begin: time.Now()}
-	if isTerminal(words) {
-		p.w = words
-	}
-	p.next = p.begin.Add(progressEvery)
-	return p
+	now := time.Now()
+	return &progress{w: words, terminal: isTerminal(words), begin: now, next: now.Add(progressEvery)}
 }
 
-func (p *progress) due() bool { return p.w != nil && !time.Now().Before(p.next) }
+func (p *progress) due() bool { return p.terminal && !time.Now().Before(p.next) }
 
 func (p *progress) say(format string, args ...any) {
 	if p.due() {
