@@ -224,10 +224,10 @@ func (c *call) lost(err error, since time.Duration, connected bool) error {
 // lastSeq asks the read daemon for the last durable commit.
 func (c *call) lastSeq() (int64, error) {
 	a, err := c.get(c.readURL, "/v1/read/freshness", nil)
-	if err != nil {
-		return 0, err
+	var e entry
+	if err == nil {
+		e, err = a.freshness()
 	}
-	e, err := a.freshness()
 	if err != nil {
 		return 0, err
 	}

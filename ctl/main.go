@@ -107,7 +107,7 @@ func hasPrefix(words, prefix []string) bool {
 // A command is a row of the table from which arguments are resolved and help is generated.
 type command struct {
 	Words    string    // as typed: "read balances"
-	Args     string    // names of the arguments, with [optional] ones last: "CLASS_ID NAME", or the values of the only one: "bash|zsh"
+	Args     string    // names of the arguments, at most one of them [optional]: "CLASS_ID NAME", or the values of the only one: "bash|zsh"
 	Hidden   bool      // not listed in help, because it is for programs
 	List     bool      // it shows one table, so it has -o csv
 	Purpose  string    // an imperative: "show …"
@@ -176,13 +176,13 @@ var wordFlags = map[string]string{"[DIR]": "dir", "[FILE]": "f"}
 // words. given are the flags of the command line. It is an error to give one of them as a
 // word too. A word takes precedence over the environment.
 func (cmd *command) takeWords(set *flag.FlagSet, words []string, given map[string]bool) (rest []string, err error) {
-	spare := len(words) - cmd.least()
-	for _, name := range strings.Fields(cmd.Args) {
-		optional := name[0] == '['
-		if len(words) == 0 || optional && spare == 0 {
-			continue
-		}
-		word, bare, to := words[0], strings.Trim(name, "[]…"), wordFlags[name]
+	names := strings.Fields(cmd.Args)
+	if len(words) <= cmd.least() { // without the optional one
+		names = slices.DeleteFunc(names, func(name string) bool { return name[0] == '[' })
+	}
+	names = names[:min(len(names), len(words))]
+	for i, name := range names {
+		word, bare, to := words[i], strings.Trim(name, "[]…"), wordFlags[name]
 		switch {
 		case word == "" && bare != "WORD": // usually an unset shell variable; an empty path would be the current directory
 			err = usagef("%s is empty: give it a value", bare)
@@ -196,9 +196,6 @@ func (cmd *command) takeWords(set *flag.FlagSet, words []string, given map[strin
 		if err != nil {
 			return nil, err
 		}
-		if words = words[1:]; optional {
-			spare--
-		}
 	}
-	return append(rest, words...), nil
+	return append(rest, words[len(names):]...), nil
 }
