@@ -124,7 +124,21 @@ func (l *logFlags) verify(c *call) error {
 	bar := newProgress(c.words)
 	report, err := v.verify(bar)
 	bar.clear()
-	return v.show(c, &report, l.explain(err))
+	err = l.explain(err)
+	damaged, isDamaged := errors.AsType[*wal.CorruptError](err)
+	switch {
+	case isDamaged && c.json():
+		c.showFacts(fact{"valid", false}, fact{"file", damaged.File}, fact{"offset", damaged.Offset},
+			fact{"last_good_seq", damaged.Seq}, fact{"rule", damaged.Rule})
+	case err == nil:
+		facts := []fact{{"valid", true}, {"log_id", report.ID.String()}, {"commits", report.Commits}, {"frames", report.Frames},
+			{"segments", report.Segments}, {"bytes", report.Bytes}}
+		if report.Torn > 0 || c.json() {
+			facts = append(facts, fact{"torn_bytes", report.Torn}) // of a batch that was never acknowledged
+		}
+		c.showFacts(append(facts, fact{"digest", v.digest()})...)
+	}
+	return err
 }
 
 // archiveTries is the maximum number of walks if segments are archived in the meantime.
@@ -239,19 +253,3 @@ func (v *verification) misfit(got wal.Place) error {
 }
 
 func (v *verification) digest() string { return fmt.Sprintf("%016x", v.state.Digest()) }
-
-func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
-	damaged, isDamaged := errors.AsType[*wal.CorruptError](err)
-	switch {
-	case isDamaged && c.json():
-		c.showFacts(fact{"valid", false}, fact{"file", damaged.File}, fact{"offset", damaged.Offset},
-			fact{"last_good_seq", damaged.Seq}, fact{"rule", damaged.Rule})
-	case err == nil:
-		facts := []fact{{"valid", true}, {"log_id", r.ID.String()}, {"commits", r.Commits}, {"frames", r.Frames}, {"segments", r.Segments}, {"bytes", r.Bytes}}
-		if r.Torn > 0 || c.json() {
-			facts = append(facts, fact{"torn_bytes", r.Torn}) // of a batch that was never acknowledged
-		}
-		c.showFacts(append(facts, fact{"digest", v.digest()})...)
-	}
-	return err
-}
