@@ -294,13 +294,10 @@ func (l *logFlags) listLost(c *call, plan *wal.RepairReport) (readable int, err 
 	}
 	err = wal.Salvage(l.dir, plan.Kept, wal.Options{}, func(f *wal.Frame) error {
 		return f.Each(func(seq uint64, bytes []byte) error {
-			if seq < next {
-				return nil
+			if seq < next || record.Decode(bytes) != nil {
+				return nil // a record that can't be decoded is in the next gap
 			}
 			gap(seq)
-			if err := record.Decode(bytes); err != nil {
-				return nil // it counts as not readable
-			}
 			var key any
 			if len(record.Tx.Key) > 0 {
 				key = string(record.Tx.Key)
