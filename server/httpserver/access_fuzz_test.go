@@ -61,7 +61,7 @@ func FuzzEnvironment(f *testing.F) {
 		}
 		pace := watchdogTime(lookup)
 		if want, err := strconv.ParseInt(usec, 10, 64); pace != 0 && (err != nil || pace/time.Microsecond != time.Duration(want)) || pace < 0 {
-			t.Fatalf("%q: a sign of life every %v", env, pace)
+			t.Fatalf("%q: the manager waits %v for a sign of life, want the value of WATCHDOG_USEC or 0", env, pace)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func TestSpareBodiesAreBounded(t *testing.T) {
 		t.Errorf("%d are kept, %d bytes in all; want the three newest that fit into %d", sizes, spareBodies.size, mostSpare)
 	}
 	if b := takeBody(1 << 20); cap(b) != 1<<20 {
-		t.Errorf("a body of 1 MiB got a buffer of %d bytes", cap(b))
+		t.Errorf("a body of 1 MiB got a buffer of %d bytes, want 1 MiB", cap(b))
 	}
 }
 

@@ -188,7 +188,7 @@ func TestBudgetSums(t *testing.T) {
 			}
 		}
 		if small != b.small.Load() || large != b.large.Load() || larges != b.larges {
-			t.Fatalf("small %d of %d, large %d of %d, %d of %d large claims", b.small.Load(), small, b.large.Load(), large, b.larges, larges)
+			t.Fatalf("small %d, want %d; large %d, want %d; %d large claims, want %d", b.small.Load(), small, b.large.Load(), large, b.larges, larges)
 		}
 		if !maps.Equal(held, b.shares.held) || len(b.shares.waiting) != 0 {
 			t.Fatalf("clients hold %v, want %v; %v wait", b.shares.held, held, b.shares.waiting)

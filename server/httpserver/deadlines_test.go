@@ -197,7 +197,7 @@ func TestSweepsAreFew(t *testing.T) {
 			all.Go(func() {
 				c.Read(make([]byte, 1))
 				if late := time.Since(start) - after; late < 0 || late > time.Duration(sweepEvery) {
-					t.Errorf("a deadline was noticed %v late", late)
+					t.Errorf("a deadline was noticed %v late, want at most %v", late, time.Duration(sweepEvery))
 				}
 			})
 		}

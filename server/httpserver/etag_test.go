@@ -59,7 +59,7 @@ func TestContentHash(t *testing.T) {
 		data[bit/8] ^= 1 << (bit % 8)
 	}
 	if base != goldenHash {
-		t.Errorf("the hash is %#x, it was %#x", base, uint64(goldenHash))
+		t.Errorf("the hash is %#x, want %#x, as in earlier builds", base, uint64(goldenHash))
 	}
 }
 

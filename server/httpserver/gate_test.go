@@ -33,7 +33,7 @@ func TestPooledRequestsForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tx.Permit() != nil || tx.Principal != nil {
-		t.Error("still set after parsing", tx.Permit(), tx.Principal)
+		t.Errorf("after parsing, the permit %v and the principal %q are still set", tx.Permit(), tx.Principal)
 	}
 	x := newExchange(nil, nil)
 	x.Who = &auth.Principal{}

@@ -86,7 +86,7 @@ func TestGathering(t *testing.T) {
 			t.Errorf("%v: %d bytes in %d pieces, want %d", sizes, len(got), len(to.pieces), len(want))
 		}
 		if io.WriteString(c, "x"); c.gathered.bytes != nil || to.pieces[len(to.pieces)-1] != "x" {
-			t.Errorf("%v: gathers after the end", sizes)
+			t.Errorf("%v: what is written after the end is gathered", sizes)
 		}
 	}
 }

@@ -71,12 +71,12 @@ func TestHeadersAreBounded(t *testing.T) {
 					go io.WriteString(dialFrom("192.0.2.1"), head)
 					synctest.Wait()
 					if n := s.headers.Load(); n > maxHeaders || n == 0 {
-						t.Fatalf("%d connections take %d bytes for headers", i+1, n)
+						t.Fatalf("%d connections take %d bytes for headers, want some and at most %d", i+1, n, maxHeaders)
 					}
 					time.Sleep(time.Millisecond) // each becomes idle at a different time
 				}
 				if s.dropped.Load() == 0 || s.count() != 301-int(s.dropped.Load()) {
-					t.Errorf("%d connections are open, %d were dropped", s.count(), s.dropped.Load())
+					t.Errorf("%d connections are open, and %d were dropped; want some dropped, and 301 in all", s.count(), s.dropped.Load())
 				}
 				go io.WriteString(ordinary, anyHead+"\r\n")
 				if r, err := http.ReadResponse(bufio.NewReader(ordinary), nil); err != nil || r.StatusCode != 200 {
@@ -133,7 +133,7 @@ func TestHeadersLeaveTheirRoom(t *testing.T) {
 					<-sent
 					synctest.Wait()
 					if n := s.headers.Load(); n < largeLine {
-						t.Errorf("an unfinished header of %d bytes counts %d", len(test.send), n)
+						t.Errorf("an unfinished header of %d bytes counts %d, want at least %d", len(test.send), n, largeLine)
 					}
 					test.after(client)
 				} else if test.answers == 0 {
@@ -144,7 +144,7 @@ func TestHeadersLeaveTheirRoom(t *testing.T) {
 				}
 				synctest.Wait()
 				if n := s.headers.Load(); n != 0 || s.dropped.Load() != 0 {
-					t.Errorf("%d bytes still count, %d were dropped", n, s.dropped.Load())
+					t.Errorf("%d bytes still count, and %d connections were dropped; want none", n, s.dropped.Load())
 				}
 			})
 		})
@@ -160,7 +160,7 @@ func TestBodiesAreNoHeaders(t *testing.T) {
 		go io.WriteString(dialFrom("192.0.2.1"), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3000\r\n\r\n"+strings.Repeat("\n", 3000))
 		synctest.Wait()
 		if n := s.headers.Load(); n != 0 {
-			t.Errorf("the body of a request in progress counts %d bytes", n)
+			t.Errorf("the body of a request in progress counts %d bytes, want none", n)
 		}
 		close(done)
 	})
@@ -196,17 +196,17 @@ func TestFinishedHeadersMakeRoom(t *testing.T) {
 					}()
 					synctest.Wait()
 					if n := s.headers.Load(); n > maxHeaders {
-						t.Fatalf("%d connections take %d bytes for headers", i+1, n)
+						t.Fatalf("%d connections take %d bytes for headers, want at most %d", i+1, n, maxHeaders)
 					}
 					time.Sleep(time.Microsecond) // each begins at a different time
 				}
 				dropped := int(s.dropped.Load())
 				if dropped == 0 || len(ended) != dropped {
-					t.Errorf("%d were dropped, %d ended", dropped, len(ended))
+					t.Errorf("%d connections were dropped, and %d ended; want some, and the same", dropped, len(ended))
 				}
 				for range len(ended) {
 					if i := <-ended; i >= dropped {
-						t.Errorf("%d were dropped, and number %d is one of them", dropped, i+1)
+						t.Errorf("connection %d was dropped, want the oldest %d", i+1, dropped)
 					}
 				}
 				other := dialFrom("192.0.2.2")

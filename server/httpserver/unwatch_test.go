@@ -73,7 +73,7 @@ func TestUnwatch(t *testing.T) {
 							t.Fatal(err)
 						}
 						if got, err := io.ReadAll(resp.Body); err != nil || string(got) != string(body) {
-							t.Errorf("%q is answered with %q, %v", body, got, err)
+							t.Errorf("the response to %q is %q, %v; want the same", body, got, err)
 						}
 					}
 				}

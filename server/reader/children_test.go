@@ -27,7 +27,7 @@ func TestChildrenComeInPages(t *testing.T) {
 	for query, most := range map[string]int{"": 1000, "limit=1": 1, "limit=10000": 10_000, "limit=99999": 10_000, "limit=4000": 4000} {
 		if most == 1 {
 			if got, next := r.children("limit=1"); len(got) != 1 || next == "" {
-				t.Errorf("limit=1: %d children, cursor %q", len(got), next)
+				t.Errorf("limit=1: %d children, cursor %q; want one and a cursor", len(got), next)
 			}
 			continue
 		}
@@ -39,7 +39,7 @@ func TestChildrenComeInPages(t *testing.T) {
 			}
 			var got []int64
 			if got, next = r.children(target); len(got) > most || next != "" && len(got) < most {
-				t.Fatalf("%s: %d children, cursor %q", target, len(got), next)
+				t.Fatalf("%s: %d children, cursor %q; want at most %d, and a cursor only after a full page", target, len(got), next, most)
 			}
 			for _, id := range got {
 				if id != want {

@@ -59,7 +59,7 @@ func startRead(t *testing.T, c Config) (*runningReader, error) {
 	}
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ledger-read "+version.Build()+" ready on ")
 	if !ok {
-		t.Errorf("the ready line is %q", line)
+		t.Errorf("the ready line %q does not name the program, its version and the URL", line)
 	}
 	r.url = url
 	t.Cleanup(stop)
@@ -194,7 +194,7 @@ func TestNameInUse(t *testing.T) {
 	}
 	_, err := startRead(t, Config{Dir: dir, Name: "one"})
 	if err == nil || !strings.Contains(err.Error(), `"one"`) || !errors.Is(err, wal.ErrNameTaken) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("a second daemon of the name ended with %v, want %v", err, wal.ErrNameTaken)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestLogIsExchanged(t *testing.T) {
 			}
 			c.exchange(t, dir)
 			if err := <-r.ended; !errors.Is(err, wal.ErrReplaced) || commitlog.IsDamage(err) {
-				t.Errorf("ended with %v", err)
+				t.Errorf("the daemon ended with %v, want %v without damage", err, wal.ErrReplaced)
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func TestFeed(t *testing.T) {
 	r.drain()
 	for _, e := range []*eventStream{all, resumed} {
 		if lines, ok := e.block(); ok || e.lines.Err() != nil {
-			t.Errorf("after the daemon stopped: %q, %v", lines, e.lines.Err())
+			t.Errorf("after the daemon stopped: %q, %v; want the end of the stream", lines, e.lines.Err())
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestFeedIsRefused(t *testing.T) {
 		}
 	}
 	if rec := r.do("HEAD", "/v1/read/commits", "Accept: text/event-stream"); rec.Code != 200 || rec.Header().Get("Content-Type") != "text/event-stream" {
-		t.Error("HEAD:", rec.Code, rec.Header())
+		t.Errorf("HEAD: %d %v, want 200 and a stream of events", rec.Code, rec.Header())
 	}
 }
 

@@ -26,7 +26,7 @@ func TestWaitWakesInOrder(t *testing.T) {
 		for _, seq := range []uint64{5, 3, 3, 9, 1, 7} {
 			go func() {
 				if ok, err := f.wait(t.Context(), seq, time.Hour); !ok || err != nil {
-					t.Errorf("waiting for %d: %v, %v", seq, ok, err)
+					t.Errorf("waiting for %d: %v, %v; want that it is reached", seq, ok, err)
 				}
 				mu.Lock()
 				woken[seq]++
@@ -124,7 +124,7 @@ func TestWaitRace(t *testing.T) {
 					go cancel()
 				}
 				if ok, _ := f.wait(ctx, seq, time.Minute); !ok && ctx.Err() == nil {
-					t.Errorf("commit %d was missed", seq)
+					t.Errorf("the wait for commit %d timed out", seq)
 				}
 				cancel()
 			}

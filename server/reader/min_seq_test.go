@@ -189,7 +189,7 @@ func TestReadsWhileApplying(t *testing.T) {
 				}
 				at := answer.Freshness.Checkpoint
 				if sum != 1000 || at < last || answer.Freshness.End < at || rec.Header().Get("X-Asset-Seq") != fmt.Sprint(at) {
-					t.Errorf("after commit %d: %s", last, rec.Body)
+					t.Errorf("a read after commit %d shows the sum %d, want 1000 and no earlier commit: %s", last, sum, rec.Body)
 					return
 				}
 				last = at

@@ -200,7 +200,7 @@ func (r *testReader) page(target string, limit int, next string) (entries []map[
 	}
 	json.Unmarshal(outer["next_cursor"], &cursor)
 	if len(entries) > limit || cursor != "" && len(entries) < limit {
-		r.t.Errorf("%s: %d entries, and the cursor %q", target, len(entries), cursor)
+		r.t.Errorf("%s: %d entries, cursor %q; want at most %d, and a cursor only after a full page", target, len(entries), cursor, limit)
 	}
 	return entries, cursor
 }

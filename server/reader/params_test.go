@@ -127,7 +127,7 @@ func TestParams(t *testing.T) {
 func TestParamsDoNotAllocate(t *testing.T) {
 	var p params
 	if n := testing.AllocsPerRun(100, func() { p.parse("limit=10&class_id=5&min_seq=17", ^param(0), noList) }); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("parsing a query allocates %v times, want 0", n)
 	}
 }
 

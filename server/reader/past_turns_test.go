@@ -108,6 +108,6 @@ func TestShortListsGetThrough(t *testing.T) {
 	}
 	others.Release()
 	if body := r.get(http.StatusOK, "/v1/read/container/1/balances?limit=10000"); strings.Count(body, `"key"`) != 10_000 {
-		t.Errorf("%d stacks are listed", strings.Count(body, `"key"`))
+		t.Errorf("%d stacks are listed, want 10,000", strings.Count(body, `"key"`))
 	}
 }

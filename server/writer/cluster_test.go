@@ -72,7 +72,7 @@ func TestEndStaysWhenThePlaceIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.settle(r); err != nil || r.verdicts[0].err != nil {
-		t.Fatal(err, r.verdicts[0].err)
+		t.Fatalf("the commit: %v, %v", err, r.verdicts[0].err)
 	}
 	m.writer.lost <- commitlog.ErrFenced
 	if err := <-ended; !errors.Is(err, commitlog.ErrFenced) {

@@ -130,13 +130,13 @@ func TestExpiryFollowsTheTimeOfTheLog(t *testing.T) {
 	}
 	b.syncOne()
 	if wait := b.expire(); wait != 0 {
-		t.Errorf("wait %v after the batch was handed over", wait)
+		t.Errorf("after the batch was handed over, expire returned %v, want 0", wait)
 	}
 	b.syncOne()
 	b.syncOne()
 	*now = 50 * int64(time.Second) // set back: the log's time does not go back
 	if wait := b.expire(); wait <= 0 || wait > expiryCheck {
-		t.Errorf("wait %v after the clock was set back", wait)
+		t.Errorf("after the clock was set back, expire returned %v, want more than 0 and at most %v", wait, expiryCheck)
 	}
 	*now = 120 * int64(time.Second)
 	b.expire()

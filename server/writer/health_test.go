@@ -112,12 +112,12 @@ func TestWriteMetrics(t *testing.T) {
 		`asset_ledger_write_rejections_total{code="MalformedJSON"} 1`,
 	} {
 		if !strings.Contains(a.body, "\n"+line+"\n") {
-			t.Errorf("no line %s", line)
+			t.Errorf("the metrics lack the line %s", line)
 		}
 	}
 	for _, name := range []string{"asset_ledger_build_info", "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"} {
 		if !strings.Contains(a.body, "\n"+name) {
-			t.Errorf("no %s", name)
+			t.Errorf("the metrics lack %s", name)
 		}
 	}
 	if t.Failed() {

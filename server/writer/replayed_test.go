@@ -27,10 +27,10 @@ func TestReplayedLongMetadata(t *testing.T) {
 	first, other := longMetadata(1)
 	told := w.post(200, "/v1/commit", replayedTx(1, first))
 	if again := w.post(200, "/v1/commit", replayedTx(1, first)); again.body != told.body || again.header.Get(headerHit) != "hit" || l.readBack.Load() != 0 {
-		t.Errorf("again: %.60q, after %d reads of the log", again.body, l.readBack.Load())
+		t.Errorf("the same spelling: %.60q after %d reads of the log, want the first result without a read", again.body, l.readBack.Load())
 	}
 	if again := w.post(200, "/v1/commit", replayedTx(1, other)); again.body != told.body || l.readBack.Load() != 1 {
-		t.Errorf("another spelling: %.60q, after %d reads of the log", again.body, l.readBack.Load())
+		t.Errorf("another spelling: %.60q after %d reads of the log, want the first result after one", again.body, l.readBack.Load())
 	}
 	// In one batch: a new request, its retry before it is durable, a retry of an
 	// old one, and one that is rejected.
@@ -56,15 +56,15 @@ func TestReplayedLongMetadata(t *testing.T) {
 	// A preflight needs no metadata.
 	looks := l.readBack.Load()
 	if got := w.post(200, "/v1/commit/preflight", replayedTx(1, other)); !strings.Contains(got.body, `"valid":true`) || l.readBack.Load() != looks {
-		t.Errorf("preflight: %s", got.body)
+		t.Errorf("preflight: %s, want valid without a read of the log", got.body)
 	}
 	// An archived commit can't be read back, and its metadata is not guessed.
 	l.archived.Store(1)
 	if got := w.post(410, "/v1/commit", replayedTx(1, other)); !strings.Contains(got.body, `"details":{"global_seq":1,`) {
-		t.Errorf("archived: %s", got.body)
+		t.Errorf("archived: %s, want an error that names commit 1", got.body)
 	}
 	if again := w.post(200, "/v1/commit", replayedTx(1, first)); again.body != told.body {
-		t.Errorf("archived, spelled alike: %.60q", again.body)
+		t.Errorf("archived, the same spelling: %.60q, want the first result", again.body)
 	}
 }
 

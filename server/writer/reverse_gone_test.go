@@ -48,7 +48,7 @@ func TestReversalsOfGoneClientsDoNotWait(t *testing.T) {
 				}
 				post("/v1/commit", world)
 				if resp, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil || resp.StatusCode != 200 {
-					t.Fatal(resp, err)
+					t.Fatalf("the commit: %v, %v; want 200", resp, err)
 				}
 				d.readBacks <- struct{}{} // another reversal is reading
 				post(path, "{}")

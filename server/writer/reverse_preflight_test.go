@@ -46,7 +46,7 @@ func TestPreflightSaysWhatAReversalDoes(t *testing.T) {
 				t.Errorf("the preflight says %s, want %s", said.body, x.want)
 			}
 			if w.end() != end {
-				t.Errorf("the preflight made commit %d", w.end())
+				t.Errorf("the preflight made commit %d, want none", w.end())
 			}
 			done := w.post(x.status, reversal(2), x.body)
 			if x.status != http.StatusOK {
@@ -84,7 +84,7 @@ func TestPreflightOfAReversalThatWasMade(t *testing.T) {
 		l.fault = fault
 		a := w.post(200, reversal(2)+"/preflight", `{"idempotency_key":"r"}`)
 		if a.body != `{"valid":true,"at_seq":3,"minted_instances":[],"operations":[]}` || a.header.Get(headerHit) != "hit" {
-			t.Errorf("with fault %v: %s, %s", fault, a.body, a.header.Get(headerHit))
+			t.Errorf("with the fault %v: %s, %s %q; want no operations, and a hit", fault, a.body, headerHit, a.header.Get(headerHit))
 		}
 	}
 	if a := w.post(410, reversal(2)+"/preflight", `{}`); a.code() != string(ledger.CommitArchived) {
@@ -107,11 +107,11 @@ func TestPreflightsOfReversalsAreCounted(t *testing.T) {
 		t.Fatal("no room for others")
 	}
 	if a := w.do("POST", reversal(2)+"/preflight", `{}`); a.status != 503 || a.code() != string(ledger.Overloaded) {
-		t.Errorf("without room: %d %.200s", a.status, a.body)
+		t.Errorf("without room: %d %.200s, want Overloaded", a.status, a.body)
 	}
 	others.Release()
 	if a := w.do("POST", reversal(2)+"/preflight", `{}`); a.status != 200 || strings.Count(a.body, `"RemoveFungible"`) != operations {
-		t.Errorf("with room: %d %.200s", a.status, a.body)
+		t.Errorf("with room: %d %.200s, want 200 with %d operations", a.status, a.body, operations)
 	}
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }

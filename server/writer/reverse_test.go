@@ -118,7 +118,7 @@ func TestReversalOfWhatCannotBeRead(t *testing.T) {
 		l.fault = c.fault
 		again := w.post(200, reversal(2), keyed)
 		if first.body != again.body || again.header.Get(headerHit) != "hit" {
-			t.Errorf("%s: the response to the retry is %s, and the first one was %s", what, again.body, first.body)
+			t.Errorf("%s: the response to the retry is %s, want the first one, %s, and a hit", what, again.body, first.body)
 		}
 		w.post(409, reversal(3), keyed)
 		if a := w.post(c.status, reversal(3), `{}`); a.code() != string(c.code) || strings.Contains(a.body, "secret") {

@@ -295,7 +295,7 @@ func TestStreamOfTinyLines(t *testing.T) {
 		most = max(most, min(w.budget.Used(), w.budget.Used()))
 	}
 	if limit := int64(streamClaim + streamBlocks*blockClaim + pieceClaim); most > limit {
-		t.Errorf("%d bytes, more than %d", most, limit)
+		t.Errorf("the stream held %d bytes, want at most %d", most, limit)
 	}
 }
 

@@ -142,7 +142,7 @@ func TestStreamResults(t *testing.T) {
 				b, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if err != nil || resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "application/x-ndjson" {
-					t.Fatal(resp, err)
+					t.Fatalf("%v, error %v; want 200 with lines of JSON", resp, err)
 				}
 				if got := codes(splitLines(string(b))); !slices.Equal(got, c.want) {
 					t.Errorf("%q, want %q", got, c.want)

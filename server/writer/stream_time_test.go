@@ -72,7 +72,7 @@ func openStream(t *testing.T, conn net.Conn) *http.Response {
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\n%s\r\nTransfer-Encoding: chunked\r\n\r\n", streamPattern, typeLines)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || resp.StatusCode != 200 {
-		t.Fatal(resp, err)
+		t.Fatalf("%v, error %v; want 200", resp, err)
 	}
 	return resp
 }

@@ -167,6 +167,6 @@ func TestTurnsOfStreams(t *testing.T) {
 		}
 	}
 	if got := b.intake.depth(); got != 0 {
-		t.Errorf("%d requests wait at the end", got)
+		t.Errorf("%d requests wait at the end, want none", got)
 	}
 }

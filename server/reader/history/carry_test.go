@@ -224,6 +224,6 @@ func compareEntries(t *testing.T, c *churn, v *View, seq uint64) {
 		return true
 	})
 	if at != 0 || from != last || err1 != nil || err2 != nil {
-		t.Fatalf("commit %d: down to entry %d and up to %d of %d; %v, %v", seq, at, from, last, err1, err2)
+		t.Fatalf("commit %d: read down to entry %d, want 0, and up to %d, want %d; %v, %v", seq, at, from, last, err1, err2)
 	}
 }

@@ -72,7 +72,7 @@ func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 		if errors.As(err, &notReady) {
 			met = 1
 			if err := x.keep(w.t); err != nil {
-				w.t.Fatalf("%v: rebuilt: %v", what, err)
+				w.t.Fatalf("%v: rebuilding the file: %v", what, err)
 			}
 			if v, err = x.View(id); err == nil {
 				s, err = v.At(x.files[0].last, noLimit)
@@ -160,7 +160,7 @@ func TestUnfitFiles(t *testing.T) {
 		}
 		w.useDamaged(disk, what)
 		if now, err := disk.ReadFile(name); err == nil && string(now) == string(b) {
-			t.Errorf("%s: the file is still there", what)
+			t.Errorf("%s: the file is still there, want that it is rebuilt", what)
 		}
 	}
 	// Under another name.

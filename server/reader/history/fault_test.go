@@ -43,7 +43,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 				for more := true; more; {
 					more = f.apply(30)
 					if err := f.keep(t); err != nil && !errors.Is(err, errInjected) {
-						t.Fatalf("operation %d: %v", n, err)
+						t.Fatalf("operation %d: %v, want no error or the injected one", n, err)
 					}
 				}
 				f.compareIfReady(r)
@@ -54,7 +54,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 			f := w.follow(New(w.config(disk.Process())), 0)
 			f.apply(1000)
 			if err := f.keep(t); err != nil {
-				t.Fatalf("after operation %d: %v", n, err)
+				t.Fatalf("the next daemon, after operation %d: %v", n, err)
 			}
 			f.compare(r, 0, 30)
 		}

@@ -131,7 +131,7 @@ func TestFollowing(t *testing.T) {
 			merged = merged || f.Meter.Built.Load() > uint64(len(f.files))
 		}
 		if !merged {
-			t.Errorf("%d files, of %d made: none was merged", len(f.files), f.Meter.Built.Load())
+			t.Errorf("%d files of %d made are left, want fewer because of a merge", len(f.files), f.Meter.Built.Load())
 		}
 		f.compare(r, 0, 500)
 		f.Close()

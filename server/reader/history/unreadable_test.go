@@ -62,7 +62,7 @@ func (f *follower) ask(seqs []uint64) (unanswered int) {
 				}
 			}
 			if got, err := v.SeqAt(f.world.times[seq]); told(err) && f.world.times[got] != f.world.times[seq] {
-				t.Fatalf("at the time of commit %d the last one was %d", seq, got)
+				t.Fatalf("the last commit at the time of commit %d is %d, want one of the same time", seq, got)
 			}
 			newest, oldest := []Entry(nil), []Entry(nil)
 			err1 := v.Newest(seq, func(e *Entry) bool { newest = append(newest, *e); return true })
@@ -97,7 +97,7 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 	}
 	if len(f.files) < 2 || f.Meter.Built.Load() <= uint64(len(f.files)) {
-		t.Fatalf("%d files, of %d made: none was merged", len(f.files), f.Meter.Built.Load())
+		t.Fatalf("%d files of %d made are left, want at least 2, and fewer because of a merge", len(f.files), f.Meter.Built.Load())
 	}
 	f.Close()
 	step := 3
@@ -131,10 +131,10 @@ func TestUnreadableFiles(t *testing.T) {
 			}
 			p.Plan(nil)
 			if err := f.keep(t); err != nil {
-				t.Fatalf("read %d, after it: %v", n, err)
+				t.Fatalf("read %d, when the disk can be read again: %v", n, err)
 			}
 			if missed := f.ask(seqs); missed > 0 {
-				t.Fatalf("read %d, after it: %d reads fail", n, missed)
+				t.Fatalf("read %d, when the disk can be read again: %d reads fail, want none", n, missed)
 			}
 			f.compare(rand.New(rand.NewPCG(uint64(n), 1)), 0, 5)
 			if f.Meter.Built.Load() > 0 {

@@ -181,7 +181,7 @@ func TestProgressOfAnother(t *testing.T) {
 	}
 	var making *NotReadyError
 	if made := covered(a.files); made == 0 || !errors.As(b.Ready(), &making) || making.Done != made || making.Of != seqs[0] {
-		t.Errorf("%d of %d commits are indexed; reported: %+v", made, seqs[0], making)
+		t.Errorf("the daemon reports %+v, want %d of %d commits", making, made, seqs[0])
 	}
 }
 
