@@ -73,11 +73,10 @@ type batch struct {
 	halt      context.CancelCauseFunc // cancels stopping
 	last      int                     // line or transaction whose result was added last
 	written   int                     // the results of all lines up to this one are written
-	untried   int
-	refused   int
-	committed int // includes replayed ones
-	replayed  int
-	doubt     bool // lines that were sent have no result
+	committed int                     // includes replayed ones
+	doubt     bool                    // lines that were sent have no result
+
+	replayed, refused, untried int
 }
 
 func (b *batch) run(c *call) error {

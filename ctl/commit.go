@@ -246,11 +246,9 @@ func (o *opFlags) String() string     { return strings.Join(*o, "; ") }
 func (o *opFlags) Repeatable()        {}
 
 type txFlags struct {
-	file     string
-	ops      opFlags
-	key      string
-	metadata string
-	dryRun   bool
+	file, key, metadata string
+	ops                 opFlags
+	dryRun              bool
 }
 
 func (t *txFlags) declare(set *flag.FlagSet) {

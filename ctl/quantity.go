@@ -40,11 +40,10 @@ func isInteger(text string) bool {
 }
 
 type classData struct {
-	ClassID  int64 `json:"class_id"`
-	Code     string
-	Name     string
-	Decimals int
-	Fungible *bool // nil if the daemon does not report it
+	ClassID    int64 `json:"class_id"`
+	Code, Name string
+	Decimals   int
+	Fungible   *bool // nil if the daemon does not report it
 }
 
 func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }

@@ -25,16 +25,13 @@ const (
 // A readRun is one run of a read.
 type readRun struct {
 	*readRow
-	minSeq  number
-	wait    duration
-	at      moment
-	within  span
-	limit   number
-	last    number
-	cursor  textFlag
-	all     bool
-	asList  bool
-	filters []flag.Value // in the order of the row
+	minSeq, limit, last number
+	wait                duration
+	at                  moment
+	within              span
+	cursor              textFlag
+	all, asList         bool
+	filters             []flag.Value // in the order of the row
 }
 
 // setup declares the flags of the read.
@@ -195,12 +192,9 @@ func (r *readRun) drawing(c *call, path string, q url.Values) error {
 
 // absent adds to the error of a read with -at how to find out if the container existed then.
 func (r *readRun) absent(c *call, err error) error {
-	var refused *apiError
-	if r.at.word == "" || !errors.As(err, &refused) {
-		return err
-	}
-	switch ledger.Code(refused.Code) {
-	case ledger.ContainerNotFound, ledger.Forbidden: // Forbidden for a token limited to owners
+	code := ledger.Code(client.Code(err))
+	if r.at.word != "" && (code == ledger.ContainerNotFound || code == ledger.Forbidden) { // Forbidden for a token limited to owners
+		refused, _ := errors.AsType[*apiError](err)
 		refused.Message = strings.TrimSuffix(refused.Message, ".") + ": ledgerctl history " + c.args[0] + " shows when it existed"
 	}
 	return err

@@ -58,10 +58,7 @@ const (
 
 func (s *statement) run(c *call) (err error) {
 	ref, err := c.ref(0, "CONTAINER")
-	if err != nil {
-		return err
-	}
-	if err := s.settle(); err != nil {
+	if err = cmp.Or(err, s.settle()); err != nil {
 		return err
 	}
 	if s.from.word != "" && s.to.word != "" && s.from.seq.given != s.to.seq.given {
@@ -159,8 +156,7 @@ func (s *statement) open() error {
 		s.balance += quantity
 		return nil
 	})
-	var refused *apiError
-	if errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
+	if refused, ok := errors.AsType[*apiError](err); ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
 		return nil // it was created later; otherwise reading its history fails too
 	}
 	return err

@@ -166,10 +166,7 @@ func (v *verb) setup(set *flag.FlagSet) action {
 
 // declare declares the flag for an argument of the operation.
 func (v *verb) declare(set *flag.FlagSet, arg ledger.Arg) *flag.Flag {
-	known, ok := v.flags[arg.Name]
-	if !ok {
-		known = verbFlags[arg.Name]
-	}
+	known := cmp.Or(v.flags[arg.Name], verbFlags[arg.Name])
 	name := cmp.Or(known.name, strings.ReplaceAll(arg.Name, "_", "-"))
 	switch arg.Type {
 	case ledger.ArgFlag, ledger.ArgBool:

@@ -117,18 +117,17 @@ func (c *call) commitLine(d *commitData) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("commit %d has the time %q", d.GlobalSeq, d.CommittedAt)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%6d  %s  %s", d.GlobalSeq, at.UTC().Format("15:04:05.000Z"), ops)
+	line := fmt.Sprintf("%6d  %s  %s", d.GlobalSeq, at.UTC().Format("15:04:05.000Z"), ops)
 	if len(d.Minted) > 0 {
-		fmt.Fprintf(&b, "  minted %s", shorten(joinInts(d.Minted), 30))
+		line += "  minted " + shorten(joinInts(d.Minted), 30)
 	}
 	if key := keyOf(d.Metadata); key != "" {
-		fmt.Fprintf(&b, "  key %s", key)
+		line += "  key " + key
 	}
 	if d.Reverses != 0 {
-		fmt.Fprintf(&b, "  reverses %d", d.Reverses)
+		line += fmt.Sprintf("  reverses %d", d.Reverses)
 	}
-	line := clean(b.String())
+	line = clean(line)
 	if c.screen.width > 0 {
 		line = shorten(line, c.screen.width)
 	}
