@@ -12,8 +12,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// Scenes that move or copy segments that others depend on: archiving and
-// backups.
+// These scenes move or copy whole segments: they archive a log and back it up.
 
 const (
 	archiveDir = "/archive"

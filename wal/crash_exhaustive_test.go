@@ -47,7 +47,7 @@ func (n *tally) judge(d *memfs.Disk, r run) error {
 }
 
 // TestEveryBitFlip flips bits of a log of three batches, one at a time: with
-// -exhaustive all of them, otherwise one in each byte.
+// -exhaustive all of them, otherwise at most one in each byte.
 func TestEveryBitFlip(t *testing.T) {
 	step := 1 // without -exhaustive, one byte in step is tested
 	switch {
@@ -99,7 +99,8 @@ func TestEveryBitFlip(t *testing.T) {
 	}
 }
 
-// TestEveryTruncation truncates each file to each length.
+// TestEveryTruncation truncates each file to many lengths, and removes it. With
+// -exhaustive, it tries each length of END and LOCK.
 func TestEveryTruncation(t *testing.T) {
 	d, r := newLog(t, 1)
 	for _, name := range []string{firstSegment, crashDir + "/END", crashDir + "/LOCK"} {
@@ -129,7 +130,7 @@ func TestEveryTruncation(t *testing.T) {
 		e.RemoveFile(name)
 		var n tally
 		if err := n.judge(e, r); err != nil || (name == firstSegment) != (n.refused == 1) {
-			t.Errorf("%s removed: %+v, %v", name, n, err)
+			t.Errorf("%s removed: got %+v, %v; want a rejection only if it is the segment", name, n, err)
 		}
 	}
 }

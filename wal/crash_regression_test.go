@@ -14,8 +14,8 @@ import (
 
 // Each test here reproduces a past defect. docs/durability.md has a line for each.
 
-// A power cut may corrupt END, which may be written at any time. Then the frames
-// must decide where the log ends, and a notice must say so.
+// TestPowerCutGarblesEnd corrupts END as a power cut may, since END may be written at
+// any time. The frames must then decide where the log ends, and a notice must say so.
 func TestPowerCutGarblesEnd(t *testing.T) {
 	for name, harm := range map[string]func(b []byte){
 		"magic":       func(b []byte) { b[0] ^= 1 },
@@ -45,9 +45,10 @@ func TestPowerCutGarblesEnd(t *testing.T) {
 	}
 }
 
-// The zeroing of a torn frame may fail to reach the disk, though the next open
-// sees zeroes. If a seal is then written over the frame's beginning, the
-// remains of the frame after the seal must not be a reason to reject the log.
+// TestRestOfTornFrameBehindSeal zeroes a torn frame, but the zeroes don't reach the
+// disk, though the next open sees them. If a seal is then written over the frame's
+// beginning, the rest of the frame after the seal must not be a reason to reject the
+// log.
 func TestRestOfTornFrameBehindSeal(t *testing.T) {
 	sealed := 0
 	for seed := range uint64(40) {
@@ -91,8 +92,8 @@ func TestRestOfTornFrameBehindSeal(t *testing.T) {
 	}
 }
 
-// The name of END may not have been synced when END was created. Then the next
-// open, which finds END, must sync its name. makeDirs does that.
+// TestNameOfEndIsSynced makes the sync of END's name fail when END is created. The next
+// open, which finds END, must then sync the name. makeDirs does that.
 func TestNameOfEndIsSynced(t *testing.T) {
 	for seed := range uint64(20) {
 		d := memfs.New(seed)
@@ -120,9 +121,9 @@ func TestNameOfEndIsSynced(t *testing.T) {
 	}
 }
 
-// A power cut corrupts END, the next open is killed before it has created a new
-// one, and the machine loses power during the open after that. The second open,
-// in the same boot, treated commits acknowledged before the first power cut as
+// TestKilledBeforeNewEnd corrupts END by a power cut, kills the next open before it has
+// created a new END, and cuts the power during the open after that. The second open,
+// in the same boot, once treated commits acknowledged before the first power cut as
 // doubtful, and rewrote them (found by simulation 8485).
 func TestKilledBeforeNewEnd(t *testing.T) {
 	made, acked := newLog(t, 1)
@@ -160,8 +161,8 @@ func TestKilledBeforeNewEnd(t *testing.T) {
 	}
 }
 
-// Recovery after a power cut must not write to frames that may have been
-// acknowledged, because a second power cut would damage them.
+// TestSecondPowerCutHarmsNothing checks that recovery after a power cut does not write
+// to frames that may have been acknowledged. A second power cut would damage them.
 func TestSecondPowerCutHarmsNothing(t *testing.T) {
 	for _, gone := range []bool{false, true} { // END too low; END corrupted
 		d, r := newLog(t, 1)
@@ -197,8 +198,9 @@ func TestSecondPowerCutHarmsNothing(t *testing.T) {
 	}
 }
 
-// If the disk fails to read the header of a segment, readers report damage, as
-// they do for an error in a frame: with the file and the place in the log.
+// TestUnreadableHeaderIsDamage checks that readers report damage if the disk can't read
+// the header of a segment, as they do for a frame: with the file and the place in the
+// log.
 func TestUnreadableHeaderIsDamage(t *testing.T) {
 	d := memfs.New(1)
 	var r run

@@ -97,7 +97,8 @@ func checkFrame(t testing.TB, f *Frame) {
 	}
 }
 
-// crash drops a writer without Close. Only its lock is released.
+// crash drops a writer as a kill of its process would: its lock is released, but END is
+// not synced, and a spare is not removed.
 func crash(w *Writer) {
 	if w.shell != nil {
 		w.shell.stop()

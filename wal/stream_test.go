@@ -127,7 +127,7 @@ func TestStreamHead(t *testing.T) {
 		}
 		o := head.Segment
 		if o.ID != s.ID || o.First != s.First || o.Ordinal != uint32(i) || o.Prev != s.Prev || o.SegmentSize != s.Size || o.Created != s.Created || head.Epoch != 4 {
-			t.Errorf("the stream header for segment %+v is %+v", s, head)
+			t.Errorf("the stream header for segment %+v is %+v, want the same fields and epoch 4", s, head)
 		}
 	}
 	b := (&wal.StreamHead{Segment: wal.Origin{SegmentSize: 64 << 10}}).Append(nil)
@@ -167,7 +167,7 @@ func TestCopyBeginsLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w.LastSeq() != s.First-1 {
-			t.Fatalf("the copy from %d begins after commit %d", s.First, w.LastSeq())
+			t.Fatalf("the copy that begins with commit %d begins after commit %d, want %d", s.First, w.LastSeq(), s.First-1)
 		}
 		for {
 			f, err := r.Next()

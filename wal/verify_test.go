@@ -114,7 +114,8 @@ func TestVerifyBesideWriter(t *testing.T) {
 	}
 }
 
-// TestRepair repairs everything that Open rejects.
+// TestRepair repairs every log that Open rejects, except those that can't be repaired.
+// For these, Repair must return an error.
 func TestRepair(t *testing.T) {
 	hopeless := map[string]bool{"first segment missing": true, "all segments missing": true, "segments and END missing": true, "END damaged, no segments": true}
 	for _, c := range refusals {

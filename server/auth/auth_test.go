@@ -207,13 +207,13 @@ func TestEdit(t *testing.T) {
 	}
 	hash := fmt.Sprintf("%x", HashToken("2"))
 	if out, err := Revoke(path, "a", hash[:8]); err != nil || len(out) != 1 || out[0].Hash != HashToken("2") {
-		t.Errorf("%v %v", out, err)
+		t.Errorf("revoking one token: got %v, %v; want the entry of token 2", out, err)
 	}
 	if _, err := Revoke(path, "b", hash[:8]); !errors.Is(err, ErrNobody) {
 		t.Errorf("revoking with another client's hash: got %v, want ErrNobody", err)
 	}
 	if out, err := Revoke(path, "a", ""); err != nil || len(out) != 2 {
-		t.Errorf("%v %v", out, err)
+		t.Errorf("revoking all tokens of a: got %v, %v; want two entries", out, err)
 	}
 	text, err := os.ReadFile(path)
 	b := entry("b", "4")
@@ -249,7 +249,7 @@ func TestEditsAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	if table, err := Load(path); err != nil || len(table.Entries()) != n+1 {
-		t.Errorf("%v %v", table, err)
+		t.Errorf("after all edits: got %v, %v; want %d entries", table, err, n+1)
 	}
 }
 
@@ -315,6 +315,6 @@ func TestEditWhatPathLeadsTo(t *testing.T) {
 		t.Error(err)
 	}
 	if after, _ := os.ReadFile(path); string(after) != string(before) {
-		t.Errorf("the file is now %q", after)
+		t.Errorf("the file was changed from %q to %q", before, after)
 	}
 }

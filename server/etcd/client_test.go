@@ -171,8 +171,7 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestNoEtcd checks the errors if nothing, or something other than etcd, responds
-// at the address.
+// TestNoEtcd checks the error if something other than etcd responds at the address.
 func TestNoEtcd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

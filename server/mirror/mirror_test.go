@@ -52,7 +52,7 @@ func TestBegins(t *testing.T) {
 			if _, err := wal.Open(mirrorDir, wal.Options{FS: d.Process(), Manual: true}); !errors.Is(err, wal.ErrCopy) {
 				t.Errorf("opening the mirror as a write daemon does: got %v, want ErrCopy", err)
 			}
-			// Later frames follow, and a mirror can itself be copied from.
+			// The mirror is then opened again, and copies later frames.
 			o.append(9, "a")
 			if err := fill(t.Context(), sourceOf(t, o), d.Process(), o.w.LastSeq()); err != nil {
 				t.Fatal(err)

@@ -45,8 +45,8 @@ func TestRefusesAnotherHistory(t *testing.T) {
 	}
 }
 
-// fork copies the original's log up to its checkpoint. If end is not 0, the
-// copy then continues differently, to a commit before end or after it.
+// fork copies the original's log, except for about the last eight commits. If end is
+// not 0, the copy then continues differently, to a commit before end or after it.
 func fork(t *testing.T, o *original, end uint64, beyond bool) *original {
 	t.Helper()
 	b := &original{TB: t, dir: t.TempDir() + "/fork", state: ledger.NewState(ledger.Config{IdempotencyKeys: 100})}
