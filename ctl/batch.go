@@ -30,7 +30,7 @@ var batchCommand = command{
 		"commit. Lines are sent in order, in one stream of commits, and each has a line in the results. From a pipe, a line\n" +
 		"is sent at once and its result is shown when it is durable. The exit code is 3 if any transaction was rejected.\n\n" +
 		"If the daemon stops or another one takes over, the lines that were not executed are sent again until\n" +
-		"-timeout. If a connection breaks, those with a key are sent again, too; the outcome of the others is unknown. If the results\n" +
+		"-timeout. If a connection breaks, lines with a key and without a result are sent again, too; the outcome of the others is unknown. If the results\n" +
 		"can't be written, or on SIGINT or SIGTERM, nothing more is sent, and the last message says which lines have a result. A\n" +
 		"second signal or a closed pipe, such as that of head, ends the command at once, without that message.\n\n" +
 		"With -resume you can repeat the same command, however it ended. A line without an idempotency_key\n" +
@@ -39,7 +39,7 @@ var batchCommand = command{
 		"committed lines, and don't insert or delete lines before them: then the next run ends with exit code 2, and sends nothing.\n" +
 		"Use a new name for new work.\n\n" +
 		"The command keeps its position in FILE.resume (for standard input NAME.resume, in the current directory). The next\n" +
-		"run compares the file with it before it sends a line; from a pipe, it first sends rejected lines again. Keep\n" +
+		"run compares the lines with FILE.resume before it sends any; from a pipe, it sends rejected lines again first. Keep\n" +
 		"FILE.resume until all lines are committed, and then remove it. After a crash or a broken connection, the lines sent last are\n" +
 		"recognized by their keys: the ledger must remember at least 1,000 of them (-idempotency-keys of ledger-write), and more\n" +
 		"if other clients commit, too. docs/recipes.md has the details.",

@@ -30,7 +30,7 @@ var commitCommand = command{
 	Notes: "An operation is its name, then argument=value for each argument. Separate several operations with +. FILE, or -\n" +
 		"for standard input, is the transaction as JSON; a file name without a dot or slash needs -f.\n\n" +
 		"It returns when the commit is on stable storage. With a key, it retries until -timeout after a lost\n" +
-		"connection or a response of 500 or more. Without a key, nothing is sent twice.",
+		"connection or a response with a status of 500 or more. Without a key, nothing is sent twice.",
 	Examples: [2]string{
 		"commit -key order-17 TransferFungible from_container=users/42 to_container=shop class_id=EUR key=0 quantity=2550",
 		"commit transaction.json -o json",
@@ -42,7 +42,7 @@ var preflightCommand = command{
 	Words:   "preflight",
 	Args:    operationArgs,
 	Purpose: "check whether a transaction would be accepted, without changing anything",
-	Notes:   "It is judged against the ledger as it is now, which may change before you commit.",
+	Notes:   "The transaction is checked against the ledger as it is now, which may change before you commit.",
 	Examples: [2]string{
 		"preflight RemoveFungible container_id=users/42 class_id=EUR key=0 quantity=5",
 		"preflight transaction.json && ledgerctl commit transaction.json",
@@ -59,9 +59,8 @@ var reverseCommand = command{
 	Args:    "GLOBAL_SEQ",
 	Purpose: "reverse a commit by a new commit with the inverse operations",
 	Notes: "GLOBAL_SEQ is the number of the commit: see its result, or statement, history and read commits.\n" +
-		"It is rejected if the commit can no longer be undone, such as a payment that was spent. A settled\n" +
-		"hold can't be reversed either: transfer the amount back. It shows the operations of the new commit, if there is a read\n" +
-		"daemon.",
+		"The reversal is rejected if the commit can no longer be undone, such as a payment that was spent, or if it settled\n" +
+		"a hold: then transfer the amount back. If there is a read daemon, the output also has the operations of the new commit.",
 	Examples: [2]string{"reverse 17 -dry-run", "reverse 17 -key undo-17 -metadata '{\"why\":\"paid twice\"}'"},
 	Setup: func(set *flag.FlagSet) action {
 		t := &txFlags{}

@@ -205,7 +205,7 @@ var completionCommand = command{
 	Words:   "completion",
 	Args:    "bash|zsh|fish",
 	Purpose: "write the completion script of a shell",
-	Notes: "It completes commands, flags, their values, and the names of operations and of their arguments. bash: put the first example into ~/.bashrc. zsh: source <(ledgerctl completion zsh), after\n" +
+	Notes: "It completes commands, flags, their values, and the names of operations and of their arguments. bash: source <(ledgerctl completion bash) in ~/.bashrc. zsh: source <(ledgerctl completion zsh), after\n" +
 		"compinit, in ~/.zshrc. fish: the second example.",
 	Examples: [2]string{"completion bash > ledgerctl.bash && source ledgerctl.bash", "completion fish > ~/.config/fish/completions/ledgerctl.fish"},
 	Run: func(c *call) error {

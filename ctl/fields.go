@@ -166,7 +166,7 @@ var historyCommand = readRow{
 		"instance_id slot_index x y rotation name counterparty_id counterparty reverses reversed_by",
 	commits: true,
 	filters: []filter{{"class", "class_id", classValue, "only changes of this `CLASS`"},
-		{"key", "key", keyValue, "only changes of this `KEY` of classes"},
+		{"key", "key", keyValue, "only changes of stacks and instances with this `KEY`"},
 		{"instance", "instance_id", idValue, "only changes of this `INSTANCE`"},
 		{"order", "order", func() flag.Value { return &choice{of: []string{"newest", "oldest"}} }, "`ORDER`: newest first, or oldest first (default newest)"}},
 }.command()

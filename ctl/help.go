@@ -83,7 +83,7 @@ func need(kind ledger.OpKind, arg ledger.Arg) string {
 	case !arg.Required:
 		return "optional"
 	case arg.Type != ledger.ArgNewID:
-		return "needed"
+		return "required"
 	case kind == ledger.RegisterClass:
 		return "required, unless a code is given"
 	}
@@ -171,9 +171,9 @@ func writeConnecting(w io.Writer) {
 	fmt.Fprint(w, "Every command has these flags. They may come before or after its arguments.\n")
 	writeFlags(w, new(command).flagSet(), new(flag.FlagSet))
 	fmt.Fprint(w, "\nEvery flag can also be set in the environment, as LEDGER_ and its name in capitals, such as\nLEDGER_WRITE_URL for -write-url.\n\n"+
-		"Both addresses must belong to one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It does not commit\n"+
-		"if the ids of the two logs differ. It can't tell if one log is a copy of the other, or if the token lacks the scope log.\n"+
-		"In that case it commits, and -dry-run reports that they were not compared.\n")
+		"Both addresses must belong to one ledger: a command reads the decimals of its AMOUNT from the read daemon, and does not\n"+
+		"commit if the ids of the two logs differ. A copy of a log has the same id. If the token lacks the scope log, the ids are\n"+
+		"not compared, and -dry-run says so.\n")
 }
 
 const exitHelp = `exit codes:

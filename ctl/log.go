@@ -121,7 +121,7 @@ var logPushCommand = command{
 	Args:    "[DIR]",
 	Purpose: "create a log on several machines from a directory",
 	Notes: "Stop the write daemon of the directory first. Afterwards the directory is the first copy of the log in etcd. Start\n" +
-		"ledger-write with -driver and the same URL on it. On the other hosts, start ledger-write with empty directories,\n" +
+		"ledger-write on it with -driver and the same URL. On the other hosts, start ledger-write with empty directories,\n" +
 		"which are filled from this one. Until then, the commits are only on this host.",
 	Examples: [2]string{"log push data -to etcd://10.0.0.1:2379,10.0.0.2:2379/ledger", "log push data -to etcd://10.0.0.1:2379/ledger -driver-user /etc/ledger/etcd-user"},
 	Setup: func(set *flag.FlagSet) action {

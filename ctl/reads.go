@@ -42,7 +42,7 @@ func (row readRow) command() command {
 const amountsNote = "The table shows quantities with the decimals of their class, JSON in minor units."
 
 var (
-	stackKeyFilter  = filter{"stack-key", "key", keyValue, "only of this `KEY`"}
+	stackKeyFilter  = filter{"stack-key", "key", keyValue, "only stacks or instances with this `KEY`"}
 	containerFilter = filter{"container", "container_id", func() flag.Value { return &reference{kind: "CONTAINER"} }, "only those in this `CONTAINER`"}
 )
 
@@ -111,7 +111,7 @@ var readRows = []readRow{{
 	fields:   "container_id name kind owner",
 	filters: []filter{{"owner", "owner", idValue, "only containers of this `OWNER`"},
 		{"kind", "kind", func() flag.Value { return &choice{of: kindNames} }, "only containers of this `KIND`: Standard, Slots or Grid"},
-		{"prefix", "prefix", textValue, "only containers whose name begins with this `PREFIX`, by name"}},
+		{"prefix", "prefix", textValue, "only containers whose name begins with this `PREFIX`, ordered by name"}},
 }, {
 	words: "read slots", arg: "CONTAINER", purpose: "list the occupied slots of a container", list: true, past: true,
 	examples: [2]string{"read slots 3", "read slots 3 -limit 10000 -o json"},

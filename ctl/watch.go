@@ -21,8 +21,8 @@ var watchCommand = command{
 	Purpose: "follow the commits, one line each, until Ctrl-C",
 	Notes: "Without -from or -after it begins with the next commit. It waits for commits without a limit, even with -to and\n" +
 		"-count. If the connection is lost, it reconnects for up to -timeout, and shows each commit exactly once. With\n" +
-		"-container it shows the commits that change this container, each with its entries in the container's history. As JSON\n" +
-		"a commit is an object, as is the response with these entries.",
+		"-container it shows the commits that change this container, each with its entries in the container's history. In JSON\n" +
+		"each commit is an object. With -container, the response with these entries follows as another object.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		w := &watch{count: anyID(), container: reference{kind: "CONTAINER"}}
