@@ -176,14 +176,16 @@ func (p *pageTest) longNames(t *testing.T) {
 		{"op":"AddFungible","args":{"container_id":81,"class_id":78,"key":0,"quantity":1,"x":500,"y":500}}`)
 	commit := fmt.Sprint("#/commit/", p.ledger.lastCommitted)
 	p.ledger.data("/v1/read/freshness")
-	for _, width := range []int{360, 1200} {
-		p.size(width, 800)
-		for _, hash := range []string{"#/", "#/container/79", "#/container/80", "#/containers", "#/classes", "#/class/77", "#/commits", commit} {
-			p.goTo(hash)
-			p.until(`document.body.innerText.includes('Unbroken')`)
+	for _, hash := range []string{"#/", "#/container/79", "#/containers", "#/classes", "#/class/77", "#/commits", commit, "#/container/80"} {
+		p.goTo(hash)
+		p.until(`document.body.innerText.includes('Unbroken')`)
+		for _, width := range []int{360, 1200} {
+			p.size(width, 800)
 			p.fits(t, width)
 		}
-		p.goTo("#/container/80")
+	}
+	for _, width := range []int{360, 1200} {
+		p.size(width, 800)
 		var lines int
 		p.eval(`(() => {
 			const code = document.createRange();
