@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // An answer is a daemon's response.
@@ -62,7 +64,6 @@ func mustCommit(t *testing.T, url, body string) string {
 const (
 	killRounds  = 3
 	killClients = 6
-	killAfter   = 400 // acknowledged commits per round
 )
 
 // addOne returns the n-th transaction of a client, in a container of its own.
@@ -88,8 +89,12 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	for i := range told {
 		told[i] = map[int]string{}
 	}
+	most := int64(400) // acknowledged commits per round
+	if !longtest.Form(t, "400 commits before each kill, instead of 150") {
+		most = 150
+	}
 	for range killRounds {
-		underLoad(t, w, &told, &next)
+		underLoad(t, w, most, &told, &next)
 		seen := see.highest.Load()
 		w = startWriteProcess(t, dir)
 		if end := logEnd(t, w.url); end < seen {
@@ -113,9 +118,9 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	r.stop(t)
 }
 
-// underLoad lets clients commit until enough commits are acknowledged, and
+// underLoad lets clients commit until that number of commits is acknowledged, and
 // kills the daemon meanwhile.
-func underLoad(t *testing.T, w *process, told *[killClients]map[int]string, next *[killClients]int) {
+func underLoad(t *testing.T, w *process, most int64, told *[killClients]map[int]string, next *[killClients]int) {
 	t.Helper()
 	var acknowledged atomic.Int64
 	var clients sync.WaitGroup
@@ -135,7 +140,7 @@ func underLoad(t *testing.T, w *process, told *[killClients]map[int]string, next
 				}
 				told[i][next[i]] = a.body
 				next[i]++
-				if acknowledged.Add(1) == killAfter {
+				if acknowledged.Add(1) == most {
 					close(enough)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"assetledger/ledger"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal/memfs"
 )
 
@@ -110,7 +111,7 @@ func (x *Index) keep(t testing.TB) error {
 // it follows a log, from memory and from files of all sizes.
 func TestFollowing(t *testing.T) {
 	seeds := uint64(3)
-	if testing.Short() {
+	if testing.Short() || !longtest.Form(t, "two of three seeds") {
 		seeds = 1
 	}
 	for seed := range seeds {
