@@ -16,7 +16,7 @@ const (
 	ExitFailure = 1
 	ExitUsage   = 2
 	ExitDamaged = 3 // the log is damaged
-	ExitLocked  = 4 // another write daemon owns the directory
+	ExitLocked  = 4 // another write daemon owns the directory, or writes the log
 )
 
 // ExitCode returns the exit code for the result of RunWrite or RunRead.

@@ -76,8 +76,7 @@ func (t *Trust) Fits(base string) error {
 }
 
 // Transport returns a transport for one base URL. idle is the maximum number of
-// idle connections that it keeps. It follows no redirects: that is up to the
-// client.
+// idle connections that it keeps. Redirects are up to the client that uses it.
 func (t *Trust) Transport(base string, idle int) (*http.Transport, error) {
 	if !strings.HasPrefix(base, "https:") {
 		return client.NewTransport(base, nil, idle), nil

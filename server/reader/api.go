@@ -129,10 +129,10 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 	return r.refuse(err)
 }
 
-// gather claims memory for the response and collects it. charged is an error from
-// the budget, and err any other. Most lists are short, so it first requests only as
-// many elements as fit in a tiny claim. So short responses are served even while
-// long ones that no client reads fill the budget.
+// gather claims memory for what the response needs, and collects it. charged is an
+// error from the budget, and err any other. Most lists are short, so it first
+// requests only as many elements as fit in a tiny claim. So short responses are
+// served even while long ones that no client reads fill the budget.
 func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	limit := r.params.Limit
 	if e.element > 0 && e.list != listHistory && r.params.given&paramsOfPast == 0 { // a read of the past costs too much to collect twice, and history is collected while it is rendered

@@ -19,9 +19,9 @@ import (
 //
 //	enough commits → copy the state in memory, between two batches → write it to disk, in the background
 //
-// While the state is copied, the tailer applies nothing. Reads continue at the
-// commit where it stopped, and say so. The write daemon is not affected. The copy
-// takes about 40 ns and 7 bytes for each stack. To keep it out of the 99th
+// While the state is copied, the tailer applies nothing. Reads reflect the commit
+// where it stopped, and their freshness says so. The write daemon is not affected.
+// The copy takes about 40 ns and 7 bytes for each stack. To keep it out of the 99th
 // percentile of waits for freshness, it takes at most one part in saverShare of the
 // tailer's time. No read waits for the disk.
 type saver struct {

@@ -9,8 +9,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// A param is a query parameter as a bit. A route has a set of the parameters that
-// it takes, and a request a set of those that it contains.
+// A param is a set of query parameters, with one bit for each. A route has the
+// set of those that it takes, and a request the set of those that it contains.
 type param uint32
 
 const (

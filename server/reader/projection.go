@@ -98,8 +98,8 @@ func (p *projection) approach(instance int64) {
 	p.state.Approach(instance)
 }
 
-// stop makes all further reads fail with err. It is for errors that no batch
-// caused.
+// stop makes all further reads fail with err, unless a batch has already
+// broken the projection.
 func (p *projection) stop(err error) {
 	p.mu.Lock()
 	if p.broken == nil {

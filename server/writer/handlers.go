@@ -59,7 +59,7 @@ func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Han
 }
 
 // settle makes the sequencer judge r, and returns when the verdicts may be sent.
-// The caller must call count when they are complete.
+// The caller must complete them with readBack, and then call count.
 func (d *daemon) settle(r *request) *ledger.Error {
 	r.judged()
 	start := time.Now()

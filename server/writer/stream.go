@@ -200,8 +200,9 @@ func (s *stream) cut() {
 	s.control.SetWriteDeadline(httpserver.LongAgo)
 }
 
-// lingers wraps the handler of a stream. Its rejections are sent while the client
-// may still be sending.
+// lingers wraps the handler of a stream. A rejection with a 5xx status is sent
+// while the client may still be sending. Exchange.Fail does the same for other
+// rejections.
 func (d *daemon) lingers(handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		err := handle(x)

@@ -66,7 +66,7 @@ func (s *stream) awaitLine() {
 
 // block returns a block that claims size bytes of the budget, or nil if the stream
 // is over. If all blocks are in flight, or there is no memory for one more, it
-// waits for one of them.
+// waits until one of them is free.
 func (s *stream) block(size int64) *block {
 	for {
 		s.mu.Lock()

@@ -45,7 +45,7 @@ type carried struct {
 type candidate struct {
 	bytes []byte
 	kept  bool
-	fresh bool // true for all things whose newest entry this is
+	fresh bool // all things whose newest entry this is are fresh
 }
 
 // run returns the entries to carry, oldest first, as copies for the place before an

@@ -9,7 +9,7 @@
 //
 // While the tailer applies batches, the state notes their changes (ledger.Changes)
 // in blocks of the open generation. A generation becomes a file when it is full,
-// and when a checkpoint is made while it is open. The file is written in the
+// and when a checkpoint is due while it is open. The file is written in the
 // background: its changes are sorted by container and turned into entries.
 // Neighboring files of similar size are merged, so that the number of files grows
 // with the logarithm of the log. Readers turn the changes that are in no file yet
