@@ -36,7 +36,8 @@
 //	wal.ErrNoLog         Open, Register: there is no log yet; try again
 //	wal.ErrNameTaken     Register: a live read daemon has the name
 //	wal.ErrEnd           Next: no further durable frame; call Wait, and try again
-//	wal.ErrNoSpace       Append, Room: nothing was written; the same frame may be tried again
+//	wal.ErrNoSpace       Append: readers don't see the frame yet; the same frame may be tried again
+//	                     Room: a batch may not fit; try again
 //	ErrUnreachable       Append: unknown whether it was written; only the very same frame may be tried next
 //	                     Confirm: unknown; try again
 //	ErrFenced            Append, Confirm, Room: another daemon writes; final
