@@ -26,6 +26,15 @@ func TestPage(t *testing.T) {
 		{"classes", p.classes}, {"shapes", p.shapes}, {"instance", p.instances}, {"commits", p.commits}, {"refusals", p.refusals},
 		{"keyboard", p.keyboard},
 		{"history", p.history}, {"past", p.past}, {"holders", p.holders}, {"filters", p.filters}, {"csv", p.csv}, {"enter", p.enter}, {"times", p.times}, {"commands", p.commands},
+	})
+}
+
+// TestPageChanges looks at views while the ledger changes, and when its daemons are gone.
+func TestPageChanges(t *testing.T) {
+	t.Parallel()
+	p := startPageTest(t)
+	p.warehouse()
+	p.visit(t, []pageVisit{
 		{"exact numbers", p.exactNumbers}, {"long names", p.longNames}, {"paging", p.paging}, {"names and holds", p.namesAndHolds}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
 	})
 	t.Run("policy", p.policy) // last, because its violations may be reported twice

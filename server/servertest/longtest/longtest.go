@@ -49,7 +49,7 @@ const Variable = "LEDGER_LONG"
 
 // Tests matches the names of the tests that have a long form. make long runs
 // them.
-const Tests = `^Test(AgainstModel|DigestSeesEveryArgument|FormsOfMutatedLines|ApplyAhead|ReplayAll|ReplayAllOfAnotherLog|Following|KilledWriterLosesNothing|ErrorAtEveryStep|EverySubsetOfSectors|CopyCrashes|UnreadableFiles|DamagedFiles|UnfitFiles|Carried|FaultsAtEveryStep|Simulation|HostileServer|Page|PageLooks|PageSignIn|PageOfDaemonsInTrouble|PageRefused|ClientsCutAnswers|MemoryUnderAttack|KilledWhileTheIndexIsMade|HostileClients|TenThousandIdleConnections|RandomOperations|EveryBitFlip|KilledBeforeNewEnd|Crashes|Wire)$`
+const Tests = `^Test(AgainstModel|DigestSeesEveryArgument|FormsOfMutatedLines|ApplyAhead|ReplayAll|ReplayAllOfAnotherLog|Following|KilledWriterLosesNothing|ErrorAtEveryStep|EverySubsetOfSectors|CopyCrashes|UnreadableFiles|DamagedFiles|UnfitFiles|Carried|FaultsAtEveryStep|Simulation|HostileServer|Page|PageChanges|PageLooks|PageSignIn|PageOfDaemonsInTrouble|PageRefused|ClientsCutAnswers|MemoryUnderAttack|KilledWhileTheIndexIsMade|HostileClients|TenThousandIdleConnections|RandomOperations|EveryBitFlip|KilledBeforeNewEnd|Crashes|Wire)$`
 
 var (
 	listed = regexp.MustCompile(Tests[:len(Tests)-1] + "(/|$)")
