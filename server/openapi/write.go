@@ -38,7 +38,7 @@ var writeOperations = map[string]operation{
 	"POST /v1/register/class-shape": {id: "registerClassShape", tag: "Registrations", summary: "Register the shape of a class in grids",
 		about: "A commit of one operation RegisterClassShape. A class needs a shape before stacks or instances of it can be put in a Grid.",
 		body:  "ShapeRegistration", answer: "ShapeResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
-	"GET /v1/health": {id: "writeHealth", tag: "Operation", summary: "The health of the write daemon", answer: "WriteHealth", also: degraded("WriteHealth"), errors: []int{500}},
+	"GET /v1/health": {id: "writeHealth", tag: "Operation", summary: "The health of the write daemon", answer: "WriteHealth", also: degraded("WriteHealth", "commits are rejected, this standby does not follow the log, the log has too few copies or too little space, or lag is beyond its bound"), errors: []int{500}},
 	"GET /v1/livez":  probe("writeAlive", "Whether the daemon responds", "Alive"),
 	"GET /v1/readyz": probe("writeReady", "Whether commits are accepted now", "Ready"),
 	"GET /v1/metrics": {id: "writeMetrics", tag: "Operation", summary: "Metrics",
@@ -69,9 +69,9 @@ func probe(id, summary, schema string) operation {
 	return p
 }
 
-// degraded returns the 503 of a health response.
-func degraded(schema string) object {
-	return o("503", o("description", "Degraded: the log can't be written or read, or lag is beyond its bound", "headers", headerRefs("Retry-After"),
+// degraded returns the 503 of a health response. why lists the possible reasons.
+func degraded(schema, why string) object {
+	return o("503", o("description", "Degraded: "+why, "headers", headerRefs("Retry-After"),
 		"content", o("application/json", o("schema", ref(schema)))))
 }
 
