@@ -74,13 +74,14 @@ func checkVacant(path string) error {
 		return fmt.Errorf("%s exists and is not a socket", path)
 	}
 	conn, err := net.DialTimeout("unix", path, time.Second)
-	if err == nil {
+	switch {
+	case err == nil:
 		conn.Close()
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("another program listens on %s", path)
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil // left behind by a process that ended
 	}
-	return fmt.Errorf("another program listens on %s", path)
+	return fmt.Errorf("another program may listen on %s: %w", path, err)
 }
 
 // Close stops listening. It removes the file if it still belongs to this socket.
