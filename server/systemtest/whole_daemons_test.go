@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,6 +63,10 @@ func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready 
 		if err := <-ended; err != nil {
 			t.Errorf("%s stopped with an error: %v\n%s", name, err, words.String())
 		}
+		// A process that another test is starting holds the daemon's lock until it executes
+		// its program. The next daemon must find the lock free.
+		syscall.ForkLock.RLock()
+		syscall.ForkLock.RUnlock()
 	}
 	t.Cleanup(d.stop)
 	return d
