@@ -3,9 +3,12 @@ package ctl
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -23,7 +26,34 @@ import (
 // realDaemons are a write daemon and a read daemon in this process.
 type realDaemons struct {
 	writeURL, readURL string
+	running           bool
 	stop              func() // returns when both have stopped
+}
+
+// catchUp waits until the read daemon has applied all commits, if the daemons run.
+func (d *realDaemons) catchUp(t *testing.T) {
+	t.Helper()
+	if d == nil || !d.running {
+		return
+	}
+	var health struct {
+		CommitLog struct {
+			EndSeq int64 `json:"end_seq"`
+		} `json:"commit_log"`
+	}
+	resp, err := http.Get(d.writeURL + "/v1/health")
+	if err == nil {
+		err = errors.Join(json.NewDecoder(resp.Body).Decode(&health), resp.Body.Close())
+	}
+	if err == nil && health.CommitLog.EndSeq > 0 {
+		resp, err = http.Get(fmt.Sprintf("%s/v1/read/freshness?min_seq=%d&wait=30s", d.readURL, health.CommitLog.EndSeq))
+		if err == nil {
+			err = resp.Body.Close()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func startDaemons(t *testing.T, dir string) *realDaemons {
@@ -57,13 +87,13 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 		r.CloseWithError(fmt.Errorf("the read daemon ended: %v", err))
 		ended <- err
 	}()
-	d.readURL = urlOf(t, readReady) // the log exists already, so this daemon sees every commit at once
-	running := true
+	d.readURL = urlOf(t, readReady)
+	d.running = true
 	d.stop = func() {
-		if !running {
+		if !d.running {
 			return
 		}
-		running = false
+		d.running = false
 		cancel()
 		for range 2 {
 			if err := <-ended; err != nil {

@@ -161,6 +161,7 @@ func (s *script) command(line string) {
 	if stdin != "" {
 		run.Stdin = filepath.Join(s.dir, stdin)
 	}
+	s.daemons.catchUp(s.t)
 	var result commandResult
 	if s.columns > 0 {
 		result = s.inOwnProcess(run)
