@@ -234,7 +234,7 @@ func (c *coverage) check(t *testing.T, whole bool) {
 	}
 	for how, n := range c.refused {
 		if !foreseen[how] {
-			t.Errorf("%v was rejected with %s %d times, which the API does not document", how.Kind, how.Code, n)
+			t.Errorf("%v was rejected with %s %d times; modeltest.Refusals does not list that code", how.Kind, how.Code, n)
 		}
 	}
 	if c.replayed == 0 || c.expired == 0 {

@@ -10,7 +10,7 @@ import (
 // be recorded, repeated, and asked of something other than the model.
 type Query struct {
 	What What
-	ID   int64 // id of the container, class or instance; 0 if the read has none
+	ID   int64 // id of the container, class, instance or hold; 0 if the read has none
 }
 
 // A What is the name of a kind of read.

@@ -21,8 +21,8 @@ func codes(groups ...[]ledger.Code) []ledger.Code { return slices.Concat(groups.
 func also(list ...ledger.Code) []ledger.Code { return list }
 
 // refusals has the codes with which the state of a ledger can reject each
-// operation, according to docs/api.md. NotReversible counts for the operation
-// of the commit to be reversed. Those of WholeTransaction concern no single
+// operation, according to docs/api.md. NotReversible is listed for the operation of
+// the commit to be reversed. The codes of WholeTransaction concern no single
 // operation.
 var refusals = map[ledger.OpKind][]ledger.Code{
 	WholeTransaction: also(ledger.Forbidden, ledger.CommitNotFound, ledger.AlreadyReversed, ledger.IdempotencyConflict),

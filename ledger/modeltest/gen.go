@@ -20,7 +20,7 @@ type Knobs struct {
 	Wild                      float64 // fraction of the choices that ignore the state
 	Refused                   float64 // fraction of the rejected operations that are kept
 	Keyed                     float64 // fraction of the transactions with an idempotency key
-	Repeated                  float64 // fraction that repeats an earlier request with a key; half of them are changed
+	Repeated                  float64 // fraction of the transactions that repeat an earlier request with a key; up to half of them are changed
 	Permits                   float64 // fraction of the transactions whose sender has a name and may have limited permissions
 	Bulky                     float64 // fraction of the transactions with metadata near the maximum size
 	Names                     float64 // fraction of the containers and classes that are created with names, and of the arguments that use names
@@ -337,7 +337,7 @@ func (g *Gen) addition(classID int64) int64 {
 	return g.quantity(0)
 }
 
-// coordinate chooses an index from about 0 … n-1.
+// coordinate chooses an index, usually from 0 … n-1.
 func (g *Gen) coordinate(n int64) int64 {
 	switch g.rng.IntN(40) {
 	case 0:

@@ -71,7 +71,7 @@ func TestGenIsDeterministic(t *testing.T) {
 		return txs
 	}
 	if d := cmp.Diff(make(), make(), cmpopts.IgnoreUnexported(ledger.Transaction{})); d != "" {
-		t.Errorf("two runs of one seed differ:\n%s", d)
+		t.Errorf("two runs of one seed differ (-first +second):\n%s", d)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestBody(t *testing.T) {
 			t.Fatalf("%v in %s", err, shuffled)
 		}
 		if d := cmp.Diff(a, b); d != "" {
-			t.Fatalf("plain and shuffled JSON differ:\n%s", d)
+			t.Fatalf("the JSON differs (-plain +shuffled):\n%s", d)
 		}
 	}
 	tx := ledger.Transaction{Key: []byte("k"), Metadata: []byte(`{"m":1}`), Ops: []ledger.Op{

@@ -6,7 +6,7 @@ import (
 	"assetledger/ledger"
 )
 
-// place is where an operation wants to place a thing. A field that was not given is nil.
+// place is the place in a grid that an operation requests. A field that was not given is nil.
 type place struct{ x, y, rotation *int64 }
 
 // placeOf reads the arguments at the given positions.
@@ -126,7 +126,7 @@ func (r *run) placeInGrid(op *ledger.Op) {
 	r.takenBack(newOp(ledger.RemoveFromGrid).with(container, id), standsAt(container, t))
 }
 
-// standsAt reports whether the same thing is still at the same anchor with the same rotation.
+// standsAt returns a function that reports whether the thing is still at its anchor, with its rotation.
 func standsAt(container int64, t thing) func(m *Model) bool {
 	return func(m *Model) bool {
 		c := m.containers[container]

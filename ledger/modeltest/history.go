@@ -241,7 +241,7 @@ func (r *Request) checkCommitted(found []*Commit) []error {
 	return errs
 }
 
-// checkReadOrder ensures that no client read an older state after a newer one.
+// checkReadOrder checks that no client read an older state after a newer one.
 func (h *History) checkReadOrder() []error {
 	var errs []error
 	last := map[string]uint64{}

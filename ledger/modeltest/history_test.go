@@ -41,7 +41,7 @@ func lived(t *testing.T) *History {
 		ask(i)
 	}
 	if len(h.Commits) < 50 {
-		t.Fatalf("only %d commits", len(h.Commits))
+		t.Fatalf("%d commits, want at least 50", len(h.Commits))
 	}
 	return h
 }
@@ -167,7 +167,7 @@ func TestHistory(t *testing.T) {
 			case c.want != "" && err == nil:
 				t.Errorf("not detected; want an error with %q", c.want)
 			case c.want != "" && !strings.Contains(err.Error(), c.want):
-				t.Errorf("error without %q: %v", c.want, err)
+				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
 		})
 	}

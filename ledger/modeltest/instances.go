@@ -3,7 +3,7 @@ package modeltest
 import "assetledger/ledger"
 
 // locate searches every container for an instance, and finds what it is
-// attached to. It sets only the fields of the place.
+// attached to. It sets only the fields of the location.
 func (m *Model) locate(id int64) ledger.InstanceInfo {
 	for cid, c := range m.containers {
 		for slot, held := range c.slots {
@@ -173,7 +173,7 @@ func (r *run) placeInSlot(op *ledger.Op) {
 	r.takenBack(newOp(ledger.RemoveFromSlot).with(container, slot), slotHolds(container, slot, id))
 }
 
-// slotHolds reports whether a slot still has the given instance, or none for 0.
+// slotHolds returns a function that reports whether a slot still holds the given instance, 0 for none.
 func slotHolds(container, slot, id int64) func(m *Model) bool {
 	return func(m *Model) bool {
 		c := m.containers[container]

@@ -67,9 +67,10 @@ func named(o ledger.Op, i int, text string) ledger.Op {
 
 type args = map[string]int64
 
-// world has one container of each kind, a fungible class 1 and a non-fungible
-// class 2 with shapes 2 x 1, and instances 1 (in slot 0), 2 (attached to 1) and
-// 3 (nowhere). Container 5, "vault", has 8 of class 1. Hold 6 holds 3 of them.
+// world has the containers 1, 4 and 5 (Standard), 2 (Slots) and 3 (Grid), a fungible
+// class 1 and a non-fungible class 2 with shapes 2 x 1, and instances 1 (in slot 0),
+// 2 (attached to 1) and 3 (nowhere). Container 1 has 10 of class 1. Container 5,
+// "vault", has 8 of class 1. Hold 6 holds 3 of them.
 func world(t *testing.T) *Model {
 	t.Helper()
 	m := New(2)
@@ -213,7 +214,7 @@ func TestReversals(t *testing.T) {
 		if _, refusal := m.Apply(back); refusal != nil {
 			code = refusal.Code
 		} else if _, refusal = m.Apply(back); refusal == nil || refusal.Code != ledger.AlreadyReversed {
-			t.Errorf("%s, reversed twice: %v", c.name, refusal)
+			t.Errorf("%s, reversed twice: %v, want AlreadyReversed", c.name, refusal)
 		}
 		if code != c.want {
 			t.Errorf("%s: %q, want %q", c.name, code, c.want)
@@ -272,21 +273,21 @@ func TestIdempotency(t *testing.T) {
 			op(ledger.AddFungible, args{"container_id": 1, "class_id": 1, "key": 5, "quantity": quantity})}}
 	}
 	if a := m.Submit(request("a", 1), 7); a.Seq != 2 || a.Replayed || a.Refusal != nil {
-		t.Errorf("first: %+v", a)
+		t.Errorf("first: %+v, want commit 2", a)
 	}
 	if a := m.Submit(request("a", 1), 8); a.Seq != 2 || a.BatchSeq != 7 || !a.Replayed {
-		t.Errorf("repeated: %+v", a)
+		t.Errorf("repeated: %+v, want commit 2 replayed, with batch_seq 7", a)
 	}
 	if a := m.Submit(request("a", 2), 1); a.Refusal == nil || a.Refusal.Code != ledger.IdempotencyConflict {
-		t.Errorf("changed: %+v", a)
+		t.Errorf("changed: %+v, want IdempotencyConflict", a)
 	}
 	if a := m.Submit(request("refused", 0), 1); a.Refusal == nil || a.Refusal.Code != ledger.InvalidQuantity {
-		t.Errorf("rejected: %+v", a)
+		t.Errorf("a quantity of 0: %+v, want InvalidQuantity", a)
 	}
 	m.Submit(request("b", 1), 1)
 	m.Submit(request("c", 1), 1)
 	if a := m.Submit(request("a", 1), 9); a.Seq != 5 || a.Replayed {
-		t.Errorf("after two newer keys, the number that the model remembers: %+v", a)
+		t.Errorf("after two newer keys, the number that the model remembers: %+v, want a new commit 5", a)
 	}
 }
 
