@@ -41,7 +41,7 @@ type Client struct {
 
 	mu    sync.Mutex
 	pools map[string]*http.Client
-	inUse map[string]int // by Write or Read: index of the address in use, modulo their number
+	inUse map[string]int // by Write or Read: index of the address in use, modulo the number of addresses
 }
 
 // New returns a client. It connects on first use.
@@ -87,7 +87,8 @@ func NewTransport(base string, config *tls.Config, idle int) *http.Transport {
 	return t
 }
 
-// OverHTTP returns the base of the URLs in requests to a base URL, which differs for unix sockets.
+// OverHTTP returns the prefix of the URLs in HTTP requests to a base URL: http://localhost for a unix socket, and otherwise
+// the base URL without slashes at the end.
 func OverHTTP(base string) string {
 	if strings.HasPrefix(base, "unix:") {
 		return "http://localhost"

@@ -18,8 +18,8 @@
 // turn.
 //
 // The main invariant: all attempts of a call use the same idempotency key, so a retry never commits twice. If you give no
-// key, the client chooses a random one. Give a key of your own and store it, such as with the order being paid. Then you
-// can also repeat the call after your program has crashed.
+// key, the client chooses a random one. Give a key of your own and store it, for example with the order being paid. Then
+// you can also repeat the call after your program has crashed.
 //
 // There are three kinds of failure. *Refused has the code and details of the ledger: nothing changed. *Unavailable: no
 // daemon accepted the request, and nothing changed. *OutcomeUnknown: repeat the call with the same key.

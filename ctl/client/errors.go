@@ -72,7 +72,7 @@ type OutcomeUnknown struct {
 
 // Error returns the last failure and the key.
 func (e *OutcomeUnknown) Error() string {
-	return fmt.Sprintf("%v; it is unknown whether it was committed: repeat it with the key %q", e.Err, e.Key)
+	return fmt.Sprintf("%v; it is unknown whether the transaction was committed: repeat it with the key %q", e.Err, e.Key)
 }
 
 // Unwrap returns the last failure.

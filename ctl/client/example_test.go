@@ -81,7 +81,7 @@ func ExampleClient_Feed() {
 
 	ledger := client.New(client.Options{Read: daemons.URL})
 	defer ledger.Close()
-	for commit, err := range ledger.Feed(context.Background(), client.FeedOptions{}) { // with a Cursor: FileCursor("cursor")
+	for commit, err := range ledger.Feed(context.Background(), client.FeedOptions{}) { // to continue after a restart, add Cursor: client.FileCursor("cursor")
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -55,7 +55,7 @@ type run struct {
 
 var (
 	errStopped = errors.New("stopped")        // the caller ended the iteration, or closed Stop
-	errHeld    = errors.New("lines are held") // and all lines that were sent after them can be sent again
+	errHeld    = errors.New("lines are held") // all lines that were sent after the held ones can be sent again
 )
 
 // run makes attempts until every line has a result.
@@ -127,7 +127,7 @@ func (p *pipeline) take(r run, open bool) error {
 	return p.passGiven()
 }
 
-// push appends lines to the queue. Without capacity, the queue moves to the front of its memory, or to a larger one.
+// push appends lines to the queue. If its capacity is used up, the queue moves to the front of memory, or to a larger array.
 func (p *pipeline) push(lines []Line) {
 	if n := len(p.queue) + len(lines); n > cap(p.queue) {
 		if n > len(p.memory)/2 {

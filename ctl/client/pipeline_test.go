@@ -102,8 +102,8 @@ func (f *fakeLedger) commit(line []byte) string {
 	return fmt.Sprintf(`{"global_seq":%d,"batch_seq":1,"minted_instances":[],"metadata":{},"replayed":%v}`, seq, known)
 }
 
-// numbered yields n transactions. Every seventh has no operations, and half of them have keys. taken counts those that were
-// requested.
+// numbered yields n transactions. Every seventh has no operations, and every second has a key. taken counts those that were
+// yielded.
 func numbered(n int, taken *atomic.Int64) iter.Seq[Tx] {
 	return func(yield func(Tx) bool) {
 		for i := range n {
@@ -144,12 +144,12 @@ func TestCommitAll(t *testing.T) {
 		} else if !refused {
 			committed++
 			if seq := f.seq(out.Tx.Key); int(out.GlobalSeq) != seq || out.GlobalSeq > c.LastSeq() {
-				t.Errorf("%d: commit %d, but the ledger has %d", next, out.GlobalSeq, seq)
+				t.Errorf("transaction %d is commit %d, LastSeq is %d; want commit %d, and LastSeq not below it", next, out.GlobalSeq, c.LastSeq(), seq)
 			}
 		}
 		next++
 		if ahead := int(taken.Load()) - next; ahead > 2*window+1 { // those without an outcome, those ready to be sent, and one
-			t.Fatalf("%d transactions were taken from the source before they could be sent", ahead)
+			t.Fatalf("%d transactions were taken from the source before they could be sent, want at most %d", ahead, 2*window+1)
 		}
 	}
 	if next != n || committed != len(f.seqs) || f.doubled > 0 {

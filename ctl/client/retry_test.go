@@ -23,7 +23,7 @@ func (b *brokenWire) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("the wire is broken")
 }
 
-// A fixedDeadline is a context with a deadline that never expires.
+// A fixedDeadline is a context with a deadline, which is never done.
 type fixedDeadline struct {
 	context.Context
 	at time.Time
@@ -98,7 +98,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A site is a daemon with a given reply, which records the idempotency keys of requests.
+// A site is a daemon that sends a given reply, and records the idempotency keys of the requests.
 type site struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -137,8 +137,8 @@ func standsBy(w http.ResponseWriter) {
 
 func cutsOff(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
-// deadAddress returns an address at which nothing listens. Nothing else can listen
-// there either: it is the local address of a connected client.
+// deadAddress returns an address at which nothing listens, and nothing can begin to
+// listen: it is the local address of a connected client.
 func deadAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,9 +153,9 @@ func deadAddress(t *testing.T) string {
 	return "http://" + conn.LocalAddr().String()
 }
 
-// TestAddresses checks that a request goes to the next address, with the same key,
-// if there is no connection or no writer. The client must then stay with the address
-// that responded.
+// TestAddresses checks that a request is sent to the next address, with the same key,
+// if there is no connection, or if the daemon is a standby. The client must then keep
+// using the address that responded.
 func TestAddresses(t *testing.T) {
 	standby, writer := newSite(t, standsBy), newSite(t, writes)
 	c := New(Options{})

@@ -17,8 +17,8 @@ import (
 const segment = 64 << 10
 
 // play creates a log of transactions: most of them one by one, the rest in a batch.
-// Some are rejected, as in the scenario. It also creates two checkpoints, one on the
-// way and one at the end.
+// Some are rejected, as in the scenario. From the whole scenario it also creates two
+// checkpoints, one on the way and one at the end.
 func play(dir string, txs []string) error {
 	err := withDaemons(dir, func(write, read string) error {
 		last := max(len(txs)-20, 0)
@@ -43,7 +43,7 @@ func archived(dir string, txs []string) error {
 	}
 	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
 	if err != nil || len(seqs) < 2 {
-		return fmt.Errorf("checkpoints %v (error: %v), and two are needed", seqs, err)
+		return fmt.Errorf("the log has the checkpoints %v, but two are needed (error: %v)", seqs, err)
 	}
 	report, err := wal.Archive(dir, dir+"-archive", seqs[len(seqs)-2], nil)
 	if err == nil && len(report.Moved) == 0 {

@@ -231,7 +231,8 @@ func (b *book) place(id, inst int) placement {
 	panic(fmt.Sprintf("the scenario looks for instance %d in grid %d, where it is not", inst, id))
 }
 
-// refusals makes mistakes of all kinds. None of them may change anything.
+// refusals writes transactions with mistakes of many kinds. The ledger must reject each
+// of them, and change nothing.
 func refusals(b *book) {
 	bad := func(code string, operation int, ops ...string) {
 		b.begin(fmt.Sprintf("mistake-%d", b.line), "")
