@@ -26,7 +26,7 @@ async function main(writeUrl: string, readUrl: string, id: number): Promise<void
 
 	const got = [shown.data?.balances[0]?.quantity, refused.error?.error.code];
 	if (seq < 1 || got[0] !== 2550 || got[1] !== "ContainerNotEmpty") {
-		throw new Error(`commit ${seq}, answers ${JSON.stringify(got)}`);
+		throw new Error(`commit ${seq}, balance and rejection ${JSON.stringify(got)}, want 2550 and ContainerNotEmpty`);
 	}
 }
 

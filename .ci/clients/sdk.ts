@@ -1,4 +1,4 @@
-// A client from @hey-api/openapi-ts, which makes a function of each operation:
+// A client from @hey-api/openapi-ts, which generates a function for each operation:
 // argv is the write URL, the read URL and an id that no other client uses.
 import { commit } from "./write-sdk";
 import { client as write } from "./write-sdk/client.gen";
@@ -27,7 +27,7 @@ async function main(writeUrl: string, readUrl: string, id: number): Promise<void
 
 	const got = [shown.data?.balances[0]?.quantity, refused.error?.error.code];
 	if (seq < 1 || got[0] !== 2550 || got[1] !== "ContainerNotEmpty") {
-		throw new Error(`commit ${seq}, answers ${JSON.stringify(got)}`);
+		throw new Error(`commit ${seq}, balance and rejection ${JSON.stringify(got)}, want 2550 and ContainerNotEmpty`);
 	}
 }
 

@@ -55,7 +55,7 @@ class Unavailable(LedgerError):
 
 
 class OutcomeUnknown(LedgerError):
-    """No response arrived in time: the request may have taken effect. Repeat it with the same key."""
+    """The request may have taken effect: no response said whether it did. Repeat it with the same key."""
 
     def __init__(self, message, key=None):
         super().__init__(message)
@@ -144,7 +144,7 @@ class Ledger:
     def commit_all(self, transactions, window=1024):
         """Commits many transactions over one stream (over https: in batches). Each transaction is atomic.
 
-        transactions is an iterable of (operations, key, metadata) or dicts as for /v1/commit. Yields, in order,
+        transactions is an iterable of tuples (operations, key, metadata), or of dicts as for /v1/commit. Yields, in order,
         (transaction, result): a commit result, or a Refused. At most window transactions are unanswered at a time.
         If the connection breaks, it is opened again, and unanswered transactions are sent again with their keys."""
         source = (tx if isinstance(tx, dict) else _transaction(*tx) for tx in transactions)

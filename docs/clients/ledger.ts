@@ -41,7 +41,7 @@ export class LedgerError extends Error {}
 /** No daemon accepted the request in time. Nothing was applied. */
 export class Unavailable extends LedgerError {}
 
-/** No response arrived in time: the request may have taken effect. Repeat it with the same key. */
+/** The request may have taken effect: no response said whether it did. Repeat it with the same key. */
 export class OutcomeUnknown extends LedgerError {
   constructor(message: string, readonly key?: string) {
     super(message);

@@ -30,7 +30,7 @@ class Wallets:
             ledger.commit([op("RegisterClass", request={"name": "Euro", "code": CURRENCY, "decimals": CENTS})],
                           key="wallet-service/currency")
         except lib.NameTaken:
-            pass  # registered by somebody else
+            pass  # another program has registered it
 
     def open(self, user):
         self.ledger.commit([op("CreateContainer", kind="Standard", name=wallet(user))], key="wallet-service/open/" + user)
@@ -72,9 +72,9 @@ def parse(amount):
     try:
         cents = Decimal(amount if isinstance(amount, str) else None).scaleb(CENTS)
     except (NotANumber, TypeError, ValueError):
-        raise BadRequest("amount: need a number in a string, such as \"12.50\"")
+        raise BadRequest("amount must be a number in a string, such as \"12.50\"")
     if cents != cents.to_integral_value() or not 0 < cents < 2**63:
-        raise BadRequest("amount: need a positive number with at most %d decimals" % CENTS)
+        raise BadRequest("amount must be positive, with at most %d decimals" % CENTS)
     return int(cents)
 
 

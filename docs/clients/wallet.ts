@@ -26,7 +26,7 @@ class Wallets {
   async start() {
     const euro = { name: "Euro", code: CURRENCY, decimals: DECIMALS };
     await this.ledger.commit([op("RegisterClass", { request: euro })], { key: "wallet-service/currency" }).catch((e) => {
-      if (!(e instanceof Refused && e.code === "NameTaken")) throw e; // registered by somebody else
+      if (!(e instanceof Refused && e.code === "NameTaken")) throw e; // else another program has registered it
     });
   }
 
@@ -65,7 +65,7 @@ class Wallets {
 }
 
 function text(body: JsonObject, name: string): string {
-  if (typeof body[name] !== "string") throw new BadRequest(`${name}: need a string`);
+  if (typeof body[name] !== "string") throw new BadRequest(`${name} must be a string`);
   return body[name] as string;
 }
 
@@ -82,7 +82,7 @@ function path(user: string): string {
 function parse(amount: unknown): bigint {
   const m = /^(\d{1,16})(?:\.(\d{1,2}))?$/.exec(String(amount));
   const cents = m && typeof amount === "string" ? BigInt(m[1] + (m[2] ?? "").padEnd(DECIMALS, "0")) : 0n;
-  if (cents <= 0n) throw new BadRequest(`amount: need a positive number with at most ${DECIMALS} decimals in a string, such as "12.50"`);
+  if (cents <= 0n) throw new BadRequest(`amount must be a positive number with at most ${DECIMALS} decimals, in a string such as "12.50"`);
   return cents;
 }
 

@@ -186,8 +186,8 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// cuts makes requests whose responses are cut after every step-th number of bytes, up to all
-// of them, for each case, and prints the outcomes.
+// cuts makes requests for each case, whose responses are cut at every step-th byte up to the whole size. It prints the
+// outcomes.
 func cuts(base string, step int, cases []string) {
 	var places []string
 	for ; len(cases) > 1; cases = cases[2:] {
