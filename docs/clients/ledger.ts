@@ -1,5 +1,6 @@
 /**
  * A client for the asset ledger. One file without dependencies, for Node 18 or later, Deno and browsers: copy it.
+ * Node 22.18, 23.6 or newer runs it as it is. For an older version, compile it as the README.md in this directory says.
  *
  *     import { Ledger, op, Refused } from "./ledger.ts";
  *
@@ -12,6 +13,8 @@
  *       console.log("only", e.details.available, "cents left");
  *     }
  *     console.log(await ledger.read("/v1/read/container/shop/balances")); // reflects the commit above
+ *
+ * In a path, a / in a name is written %2F: "/v1/read/container/" + encodeURIComponent("wallet/7") + "/balances".
  *
  * Integers are exact: those beyond 2^53 are bigint, in both directions. Retries can't commit anything twice: every commit
  * has an idempotency key (a random one if you give none), and all attempts of one call use the same key. Give your own
@@ -43,19 +46,23 @@ export class Unavailable extends LedgerError {}
 
 /** The request may have taken effect: no response said whether it did. Repeat it with the same key. */
 export class OutcomeUnknown extends LedgerError {
-  constructor(message: string, readonly key?: string) {
+  readonly key?: string;
+  constructor(message: string, key?: string) {
     super(message);
+    this.key = key;
   }
 }
 
 /** The ledger rejected the request, and nothing changed. docs/api.md lists the codes. */
 export class Refused extends LedgerError {
+  /** The status of HTTP; 0 for one of many results. */
+  readonly status: number;
   readonly code: string;
   readonly details: JsonObject;
   readonly operationIndex?: number;
-  /** status is that of HTTP; 0 for one of many results. */
-  constructor(readonly status: number, error: JsonObject) {
+  constructor(status: number, error: JsonObject) {
     super(String(error.message ?? ""));
+    this.status = status;
     this.code = String(error.code ?? "");
     this.details = (error.details ?? {}) as JsonObject;
     if (error.operation_index !== undefined) this.operationIndex = Number(error.operation_index);
@@ -302,11 +309,15 @@ type Internals = ReturnType<Ledger["internals"]>;
 
 /** The attempts of one call, each at the next address. */
 class Tries {
+  private ledger: Internals;
+  private giveUp: number;
   private end = 0;
   private pauses = 0;
   private passed = 0;
 
-  constructor(private ledger: Internals, private giveUp: number) {
+  constructor(ledger: Internals, giveUp: number) {
+    this.ledger = ledger;
+    this.giveUp = giveUp;
     this.progress();
   }
 
@@ -341,21 +352,32 @@ class Tries {
 
 /** An error response to a request that may succeed on a retry. The code is "" if the ledger did not send it. */
 class Later extends Error {
-  constructor(message: string, readonly code: string, readonly retryAfter?: string | null) {
+  readonly code: string;
+  readonly retryAfter?: string | null;
+  constructor(message: string, code: string, retryAfter?: string | null) {
     super(message);
+    this.code = code;
+    this.retryAfter = retryAfter;
   }
 }
 
 /** One run of commitAll over streams. */
 class Stream {
+  private ledger: Internals;
+  private node: any;
+  private source: AsyncIterator<Transaction>;
+  private window: number;
   private unanswered: Transaction[] = []; // in the order of sending
   private doubtful = 0; // number of the oldest of these that may have taken effect
   private exhausted = false;
   private sourceFailure: [unknown] | null = null;
 
-  constructor(
-    private ledger: Internals, private node: any, private source: AsyncIterator<Transaction>, private window: number,
-  ) {}
+  constructor(ledger: Internals, node: any, source: AsyncIterator<Transaction>, window: number) {
+    this.ledger = ledger;
+    this.node = node;
+    this.source = source;
+    this.window = window;
+  }
 
   async *results(): AsyncGenerator<[Transaction, CommitResult | Refused]> {
     const tries = new Tries(this.ledger, this.ledger.giveUp);

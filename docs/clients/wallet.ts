@@ -21,7 +21,10 @@ const CURRENCY = "EUR", DECIMALS = 2;
 class BadRequest extends Error {}
 
 class Wallets {
-  constructor(private ledger: Ledger) {}
+  private ledger: Ledger;
+  constructor(ledger: Ledger) {
+    this.ledger = ledger;
+  }
 
   async start() {
     const euro = { name: "Euro", code: CURRENCY, decimals: DECIMALS };
