@@ -65,7 +65,7 @@ func NewAPI(routes []Route, prefix string, registry *metrics.Registry, log *slog
 		a.mux.Handle(p, a.measured(p, methodNotAllowed(strings.Join(allow, ", "))))
 	}
 	notFound := a.measured("none", func(x *Exchange) *ledger.Error {
-		return ledger.Errorf(ledger.NotFound, "There is nothing at this path; docs/api.md lists the paths.").
+		return ledger.Errorf(ledger.NotFound, "There is nothing at this path; docs/api.md lists the paths. A / in a name is written %%2F.").
 			With(ledger.Text("path", x.R.URL.Path))
 	})
 	if methods["/"] == nil {
