@@ -157,7 +157,10 @@ func opNames() []suggestion {
 	for _, kind := range ledger.OpKinds() {
 		var needed []string
 		for _, arg := range kind.Args() {
-			if arg.Required {
+			switch {
+			case arg.Type == ledger.ArgNewID:
+				needed = append(needed, arg.Name+"|"+insteadOfID(kind))
+			case arg.Required:
 				needed = append(needed, arg.Name)
 			}
 		}

@@ -84,10 +84,16 @@ func need(kind ledger.OpKind, arg ledger.Arg) string {
 		return "optional"
 	case arg.Type != ledger.ArgNewID:
 		return "required"
-	case kind == ledger.RegisterClass:
-		return "required, unless a code is given"
 	}
-	return "required, unless a name is given"
+	return "required, unless a " + insteadOfID(kind) + " is given"
+}
+
+// insteadOfID returns the argument that an operation can have instead of a new id.
+func insteadOfID(kind ledger.OpKind) string {
+	if kind == ledger.RegisterClass {
+		return "code"
+	}
+	return "name"
 }
 
 // exampleOf returns an operation with its required arguments, in words.
