@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -177,6 +178,26 @@ func TestAnswersOfOtherServers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestErrorOfAnError checks that an error message that needs a class is not delayed by an
+// error about the class that needs it too.
+func TestErrorOfAnError(t *testing.T) {
+	short := hostileStatus(400, `{"error":{"code":"InsufficientBalance","message":"Container 1 has 1.","details":{"class_id":1,"available":1,"requested":2}}}`)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 50 {
+			w.WriteHeader(http.StatusNotFound) // ends the defect that this test is for
+			return
+		}
+		short(w, r)
+	}))
+	defer server.Close()
+	var out, errs bytes.Buffer
+	code := Main([]string{"read", "balances", "1", "-timeout", "100ms", "-read-url", server.URL}, strings.NewReader(""), &out, &errs, noEnv)
+	if n := asked.Load(); code != exitRefused || n > 5 {
+		t.Errorf("exit code %d after %d requests, want %d after at most 5: %s", code, n, exitRefused, errs.String())
 	}
 }
 

@@ -133,6 +133,7 @@ func (c *call) classSoon(id string) *classData {
 	}
 	quick := *c
 	quick.timeout.Duration = min(c.timeout.Duration, 2*time.Second)
+	quick.noClass = true // an error of this request is shown without its class
 	class, err := quick.class(id)
 	c.classes, c.noClass = quick.classes, err != nil
 	return class
