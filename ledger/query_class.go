@@ -18,8 +18,8 @@ func (s *State) classInfo(ref uint32) ClassInfo {
 	return ClassInfo{ID: k.id, Code: s.nameOf(classCodes, ref), Name: k.name, Fungible: k.fungible, Decimals: int(k.decimals), RegisteredSeq: k.registered}
 }
 
-// Classes appends up to limit classes with id above after, by id. more reports
-// whether there are others.
+// Classes appends up to limit classes whose id is above after, ordered by id. more
+// reports whether there are others.
 func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInfo, more bool) {
 	treeWalk(classesByID{s}, s.classTree, rank{major: after}, func(ref uint32) bool {
 		if limit <= 0 {
@@ -45,9 +45,9 @@ const (
 	AtAnyKey     = anyKey // of the shape for all keys without one of their own
 )
 
-// ShapePage appends up to limit shapes of a class that come after the key after:
-// the null key first, then by key. more reports whether there are others. Error:
-// ClassNotFound.
+// ShapePage appends up to limit shapes of a class, ordered by key, with the null key
+// first. It skips the shapes up to and including the position after. more reports
+// whether there are others. Error: ClassNotFound.
 func (s *State) ShapePage(dst []ShapeInfo, class, after int64, limit int) (out []ShapeInfo, more bool, err *Error) {
 	kref := s.findClass(class)
 	if kref == 0 {
@@ -108,8 +108,8 @@ func (s *State) instanceInfo(ref uint32) InstanceInfo {
 	return info
 }
 
-// Children appends up to limit children of an instance with id above after, by
-// id. more reports whether there are others. An unknown instance has none.
+// Children appends up to limit children of an instance, those with ids above after,
+// ordered by id. more reports whether there are others. An unknown instance has none.
 func (s *State) Children(dst []int64, id, after int64, limit int) (out []int64, more bool) {
 	ref := s.findInstance(id)
 	if ref == 0 {
