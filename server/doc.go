@@ -1,6 +1,6 @@
-// Package server runs the two daemons of a ledger. Programs and ledgerctl
-// import it for RunWrite, RunRead, Main and ExitCode. The daemons are in
-// packages of their own:
+// Package server runs the two daemons of a ledger. The programs of the daemons
+// import it for NewProgram and Main, ledgerctl for RunWrite and RunRead. The
+// daemons are in packages of their own:
 //
 //	server               runs either daemon, and turns its error into an exit code
 //	server/writer        the write daemon: judges transactions and makes them durable

@@ -175,9 +175,9 @@ func manyStacks(l *ledger) error {
 	return nil
 }
 
-// holedGrid creates grid 4. Its columns leave holes of one cell in each row,
-// and one free place at the bottom. A small stack in a hole moves up and down,
-// so that first fit must search everything again before it finds that place.
+// holedGrid creates grid 4. Its columns leave holes of one cell in each row, and
+// four free rows at the bottom. A small stack in a hole moves up and down, so that
+// first fit must search everything again before it reaches those rows.
 func holedGrid(l *ledger) error {
 	list := []string{
 		`{"op":"CreateContainer","args":{"container_id":4,"kind":"Grid","grid_width":1024,"grid_height":1024}}`,

@@ -142,7 +142,7 @@ type functions struct {
 }
 
 // GaugesFunc registers gauges that differ in one label. Whenever they are written,
-// it calls values, which must call show once for each label.
+// values is called. It must call show once for each value of the label.
 func (r *Registry) GaugesFunc(name, help, label string, values func(show func(label string, value float64))) {
 	f := r.family(name, help, "gauge")
 	f.series = append(f.series, &functions{label, values})

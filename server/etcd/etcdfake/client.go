@@ -20,8 +20,8 @@ const (
 // A Client is a daemon's connection to a store.
 type Client struct {
 	Store *Store
-	// Fault is called before each call, unless it is nil. It may run other daemons
-	// first.
+	// Fault is called before each call except Watch, unless it is nil. It may run
+	// other daemons first.
 	Fault func(call string) Fault
 	// Closing Broken ends the watches. It may be nil.
 	Broken <-chan struct{}
