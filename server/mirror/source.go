@@ -105,7 +105,7 @@ type refusal struct {
 
 func (r *refusal) Error() string {
 	if r.code == "" {
-		return fmt.Sprintf("%s responded with status %d, but not like a ledger daemon", r.url, r.status)
+		return fmt.Sprintf("%s responded with status %d, but not in the format of a ledger daemon", r.url, r.status)
 	}
 	return fmt.Sprintf("%s responded with %d %s: %s", r.url, r.status, r.code, r.message)
 }
