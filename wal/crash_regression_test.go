@@ -45,10 +45,10 @@ func TestPowerCutGarblesEnd(t *testing.T) {
 	}
 }
 
-// TestRestOfTornFrameBehindSeal zeroes a torn frame, but the zeroes don't reach the
-// disk, though the next open sees them. If a seal is then written over the frame's
-// beginning, the rest of the frame after the seal must not be a reason to reject the
-// log.
+// TestRestOfTornFrameBehindSeal zeroes a torn frame, but the sync of the zeroes fails.
+// The next open still sees the zeroes, and a seal is written where the frame began.
+// Then a power cut undoes the zeroes. The rest of the frame, after the seal, must not
+// be a reason to reject the log.
 func TestRestOfTornFrameBehindSeal(t *testing.T) {
 	sealed := 0
 	for seed := range uint64(40) {

@@ -16,9 +16,9 @@ import (
 // segment is the size of segments: the smallest, so that logs have several.
 const segment = 64 << 10
 
-// play creates a log of transactions: most of them one by one, the rest in a batch.
-// Some are rejected, as in the scenario. From the whole scenario it also creates two
-// checkpoints, one on the way and one at the end.
+// play creates a log of transactions. It commits most of them one by one, and the
+// rest in a batch. Some are rejected on purpose. The whole scenario is long enough for
+// two checkpoints: one midway and one at the end.
 func play(dir string, txs []string) error {
 	err := withDaemons(dir, func(write, read string) error {
 		last := max(len(txs)-20, 0)
