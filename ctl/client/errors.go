@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -117,21 +116,19 @@ func (e *NoAnswer) NeverSent() bool {
 	return errors.Is(e.Err, syscall.ECONNREFUSED) || errors.Is(e.Err, syscall.ENOENT) || e.distrust() != ""
 }
 
-// distrust returns why TLS failed, or "" if the failure has another cause.
+// distrust returns why the certificate of the daemon is not trusted, or "" if the failure has
+// another cause.
 func (e *NoAnswer) distrust() string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](e.Err); ok {
 		return "its certificate is not signed by a trusted authority"
 	}
 	host, isHost := errors.AsType[x509.HostnameError](e.Err)
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](e.Err)
-	alert, isAlert := errors.AsType[tls.AlertError](e.Err)
 	switch {
 	case isHost:
 		return "its certificate can't be trusted: " + host.Error()
 	case isInvalid:
 		return "its certificate can't be trusted: " + invalid.Error()
-	case isAlert:
-		return "it does not accept this client's certificate (" + alert.Error() + ")"
 	}
 	return ""
 }
