@@ -66,10 +66,15 @@ func (b *batch) failed(c *call, why *client.Unanswered) error {
 	}
 	next := "run the same command again; nothing is committed twice"
 	if slices.ContainsFunc(why.Doubtful, func(l client.Line) bool { return !l.Keyed }) {
-		next = "send again those that have an idempotency_key"
+		next = "send again only lines with an idempotency_key"
 	}
-	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and the outcome of lines %d to %d is unknown: %s; no later line was executed",
-		err, b.done(), why.Doubtful[0].Number, why.Doubtful[len(why.Doubtful)-1].Number, next)
+	first, last := why.Doubtful[0].Number, why.Doubtful[len(why.Doubtful)-1].Number
+	lines := fmt.Sprintf("lines %d to %d", first, last)
+	if first == last {
+		lines = fmt.Sprintf("line %d", first)
+	}
+	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and the outcome of %s is unknown: %s; no later line was executed",
+		err, b.done(), lines, next)
 }
 
 // lines yields the lines of the input, in slices of lines that are available together. The

@@ -47,7 +47,8 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A fullOutput is an output whose writes return fail. The first one calls then.
+// A fullOutput is an output whose writes return the error fail. The first
+// write calls the function then.
 type fullOutput struct {
 	fail error
 	then func()
@@ -86,7 +87,7 @@ func TestBatchIsStopped(t *testing.T) {
 			"not all results from line 1 on could be written: no space left; lines 1 to %[1]d have a result: %[1]d committed and 0 failed; no later line was executed"},
 		{"full, then cut", []string{"-o", "ndjson"}, line, full, nil, 3, exitSilent,
 			"not all results from line 1 on could be written: no space left; no response from ADDRESS: it closed the connection; " +
-				"2 committed and 0 failed before, and the outcome of lines 3 to 3 is unknown: send again those that have an idempotency_key; no later line was executed"},
+				"2 committed and 0 failed before, and the outcome of line 3 is unknown: send again only lines with an idempotency_key; no later line was executed"},
 		{"full, then cut, with keys", []string{"-o", "ndjson", "-resume", "-name", "x"}, wrong + "{}\n" + given + "[]\n" + line, full, nil, 3, exitSilent,
 			"2 committed and 0 failed before, and the outcome of lines 3 to 7 is unknown: run the same command again; nothing is committed twice; no later line was executed"},
 		{"a signal", []string{"-o", "ndjson"}, "", nil, interrupt, 0, 130,
@@ -126,7 +127,7 @@ func TestBatchIsStopped(t *testing.T) {
 
 // TestBatchIsStoppedBeforeItSends checks that a signal before the first line is sent,
 // such as within a body, ends the batch with a message that no line was executed. The
-// batch is a separate process, because a second signal would end that of the tests.
+// batch is a separate process, because a second signal would end the test process.
 func TestBatchIsStoppedBeforeItSends(t *testing.T) {
 	for _, begin := range []string{"", `{"transactions":[`} {
 		cmd := exec.Command(os.Args[0], "batch", "-", "-write-url", "http://127.0.0.1:1")
@@ -147,8 +148,8 @@ func TestBatchIsStoppedBeforeItSends(t *testing.T) {
 	}
 }
 
-// TestEveryLineHasAKey checks that with -resume every line gets a key, even one that a ledger
-// of this version would reject.
+// TestEveryLineHasAKey checks that with -resume every line that could be committed gets a key,
+// even one that a ledger of this version would reject. {} is no transaction in any version.
 func TestEveryLineHasAKey(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := &streamer{}

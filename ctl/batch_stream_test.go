@@ -49,7 +49,7 @@ func TestBatchOverStreams(t *testing.T) {
 		{"another one writes", keys, [][]string{{deposed, deposed, deposed}, {busy, "end"}, {"", "", ""}}, exitDone, all, ""},
 		{"a line behind one that is sent again has a key too", keys, [][]string{{"", busy, ""}, {"", ""}}, exitDone, []string{`"line":2,"global_seq":3`, `"line":3,"global_seq":4`}, ""},
 		{"a line behind one that could be sent again has no key", nil, [][]string{{"", busy, ""}}, exitRefused, []string{`"line":2,"error":{"code":"ShuttingDown"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
-		{"it stops, and is cut", nil, [][]string{{"", busy, "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and the outcome of lines 3 to 3 is unknown"},
+		{"it stops, and is cut", nil, [][]string{{"", busy, "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and the outcome of line 3 is unknown"},
 		{"it stops with -on-error stop", []string{"-on-error", "stop"}, [][]string{{"", busy, untried, "end"}, {"", ""}}, exitDone, all, ""},
 		{"the log fails, with keys", keys, [][]string{{"", noLog, noLog}, {"", ""}}, exitDone, all, ""},
 		{"the log fails, without keys", nil, [][]string{{"", noLog, ""}}, exitRefused, []string{`"line":2,"error":{"code":"LogUnavailable"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
