@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestVerbs runs every verb without and with -dry-run. Both must send the same body, key
-// and metadata, with -dry-run to the preflight. Amounts have decimals unless -minor is
+// TestVerbs runs every verb with and without -dry-run. Both must send the same body, key
+// and metadata, but -dry-run must send them to the preflight path. Amounts have decimals unless -minor is
 // given. Only verbs with an amount have -minor.
 func TestVerbs(t *testing.T) {
 	f := newFakeDaemons(t)
@@ -21,7 +21,7 @@ func TestVerbs(t *testing.T) {
 	for _, path := range []string{"/v1/commit/preflight", "/v1/commit/17/reverse/preflight"} {
 		f.add(t, "POST "+path+" 200", []string{`{"valid":true,"at_seq":17,"minted_instances":[]}`})
 	}
-	// sent returns the one POST of a run, after its path.
+	// sent runs a command, and returns what follows the path in its only POST.
 	sent := func(path string, words ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
