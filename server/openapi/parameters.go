@@ -24,7 +24,7 @@ func parameters() object {
 	duration := o("type", "string", "examples", list{"500ms", "10s"})
 	moment := o("type", "string", "format", "date-time")
 	return object{
-		query("min_seq", ref("Checkpoint"), "Wait until this commit is applied; 425 if that takes longer than wait, and at once if it is beyond the end of the log."),
+		query("min_seq", ref("Checkpoint"), "Wait until this commit is applied. The response is 425 if that takes longer than wait, or at once if the commit is beyond the end of the log."),
 		query("wait", duration, "Maximum time that min_seq may wait: a number with its unit; default 1s, at most 30s."),
 		query("limit", o("type", "integer", "format", "int64", "minimum", 1, "default", 1000), "Maximum number of elements of a page. More than 10,000 means 10,000."),
 		query("cursor", o("type", "string"), "The next_cursor of the previous page."),
@@ -54,8 +54,8 @@ func parameters() object {
 		query("on_error", o("type", "string", "enum", list{"continue", "stop"}, "default", "continue"), "stop: lines read after the first failure are not tried, and the stream ends."),
 		header("X-Asset-Min-Seq", ref("Checkpoint"), "The same as min_seq."),
 		header("If-None-Match", o("type", "string"), "An ETag. The response is 304 if it still matches."),
-		header("Last-Event-ID", ref("Checkpoint"), "Resume a stream of events after this one; takes precedence over the parameter after."),
-		header("Range", o("type", "string"), "A single range of bytes. Other ranges are ignored, and everything is sent."),
+		header("Last-Event-ID", ref("Checkpoint"), "Resume a stream of events after this one. Takes precedence over the query parameter `after`."),
+		header("Range", o("type", "string"), "A single range of bytes. A header that is malformed or has several ranges is ignored, and everything is sent."),
 		header("X-Asset-Mirror", o("type", "string"), "Sent by a mirror: its name, the older of its two checkpoints or 0, and its URL, separated by spaces. The mirror has synced all commits before `from`."),
 		header("X-Idempotency-Key", ref("IdempotencyKey"), "The same as idempotency_key in the body; if both are given they must be equal."),
 	}
@@ -64,8 +64,8 @@ func parameters() object {
 // headers returns all headers of responses, by name.
 func headers() object {
 	return o(
-		"X-Asset-Seq", o("description", "For a read, its checkpoint_seq. For a commit, its global_seq; for a batch, the highest in the response, absent without a commit.", "schema", ref("Checkpoint")),
-		"X-Asset-Idempotency", o("description", "hit: this is the first result of the same request with the same idempotency key.", "schema", o("type", "string", "const", "hit")),
+		"X-Asset-Seq", o("description", "For a read, its checkpoint_seq. For a commit, its global_seq. For a batch, the highest global_seq in the response; absent if there is none.", "schema", ref("Checkpoint")),
+		"X-Asset-Idempotency", o("description", "hit: the idempotency key was used before with the same request, and the response repeats the first result.", "schema", o("type", "string", "const", "hit")),
 		"ETag", o("description", "Changes whenever the data of the response changes.", "schema", o("type", "string")),
 		"Content-Range", o("description", "The range sent, and the total number of bytes.", "schema", o("type", "string")),
 		"Retry-After", o("description", "Seconds to wait before a retry.", "schema", o("type", "integer", "minimum", 0)),
