@@ -210,7 +210,7 @@ func ReadToken(flag, path string) (string, error) {
 	if token == "" {
 		return "", settingf("-%s %s is empty", flag, path)
 	}
-	return token, CheckToken(token, "of "+path)
+	return token, CheckToken(token, "in "+path)
 }
 
 // CheckToken rejects a token that no header can carry. The error does not contain

@@ -329,7 +329,7 @@ func (w *simWorld) judge() error {
 	}
 	for seq, digest := range w.digests {
 		if at[seq] != digest {
-			return fmt.Errorf("the state %016x was seen at commit %d, and the log ends at %d with %016x there", digest, seq, state.Seq(), at[seq])
+			return fmt.Errorf("the state %016x was seen at commit %d, but the log has %016x there and ends at %d", digest, seq, at[seq], state.Seq())
 		}
 	}
 	w.stats.runs = 1

@@ -16,10 +16,11 @@
 //
 // Bytes. Each 512-byte sector that was written since the last sync of its file has
 // one of these contents, independently of all others: the one on disk before; the
-// one after any of the writes since; or a garbled one, which is random bytes, a new
-// beginning with an old rest, or the new bytes with some of them damaged. A sector
-// of a mapped page may also be a mixture, by words of 8 bytes, of its contents at
-// two moments. Sectors that were not written are never harmed.
+// one after any of the writes since; or a garbled one, which is random bytes, the
+// beginning of the new bytes and the end of the old ones, or the new bytes with
+// some of them damaged. A sector of a mapped page may also be a mixture, by words of
+// 8 bytes, of its contents at two moments. Sectors that were not written are never
+// harmed.
 //
 // Sizes. The size of a file is any size that it had since the last sync,
 // independently of its bytes. Parts that were never written read as zeroes.

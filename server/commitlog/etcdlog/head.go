@@ -18,7 +18,7 @@ type head struct {
 
 	Log         string `json:"log"` // id of the log, in hex
 	SegmentSize int64  `json:"segment_size"`
-	Created     int64  `json:"created"` // Unix nanoseconds; Log and Created are the Origin of the log
+	Created     int64  `json:"created"` // Unix nanoseconds; Log to Created: the Origin of the log
 
 	Seq    uint64 `json:"seq"` // Seq to Digest: the Place of the last frame
 	Chain  uint32 `json:"chain"`
@@ -40,7 +40,7 @@ func decodeHead(b []byte) (h head, err error) {
 		return h, fmt.Errorf("the head of the log in etcd is %q, which this program can't parse: %w", b, err)
 	}
 	if id, err := hex.DecodeString(h.Log); err != nil || len(id) != len(wal.LogID{}) {
-		return h, fmt.Errorf("the head of the log in etcd has the log id %q", h.Log)
+		return h, fmt.Errorf("the head of the log in etcd has the invalid log id %q", h.Log)
 	}
 	return h, nil
 }

@@ -63,15 +63,15 @@ func seekAfter(t *testing.T, l *log) {
 	l.wantNext(r, 0)
 	good := l.all[1].Place()
 	for name, change := range map[string]func(p *wal.Place){
-		"digest":                func(p *wal.Place) { p.Digest++ },
-		"time":                  func(p *wal.Place) { p.Time++ },
-		"chain":                 func(p *wal.Place) { p.Chain++ },
+		"another digest":        func(p *wal.Place) { p.Digest++ },
+		"another time":          func(p *wal.Place) { p.Time++ },
+		"another chain":         func(p *wal.Place) { p.Chain++ },
 		"the middle of a frame": func(p *wal.Place) { p.Seq-- },
 	} {
 		bad := good
 		change(&bad)
 		if _, ok := errors.AsType[*wal.MismatchError](r.SeekAfter(bad)); !ok {
-			t.Errorf("SeekAfter with another %s: got %v, want a MismatchError", name, r.SeekAfter(bad))
+			t.Errorf("SeekAfter with %s: got %v, want a MismatchError", name, r.SeekAfter(bad))
 		}
 	}
 	good.Seq = 9

@@ -24,7 +24,7 @@ type Log struct {
 	maxBody int
 
 	mu      sync.Mutex
-	begun   bool // a writer has replayed the log, so that it exists
+	begun   bool // a writer has replayed the log, so it exists
 	written bool // a writer is open
 	frames  []wal.Frame
 	moved   int64         // time of the last Append

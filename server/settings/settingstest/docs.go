@@ -17,7 +17,8 @@ import (
 
 // Docs compares the program's part of configuration.md in the directory docs, and
 // its manual page in docs/man, with its flags. If update is true, it writes them
-// instead. Every flag must have a usage, and an example that it accepts.
+// instead. Every flag must have a usage and, unless it is boolean, an example
+// that it accepts.
 func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 	t.Helper()
 	for _, s := range p.Settings() {

@@ -29,7 +29,7 @@ def outcome(doing):
 
 
 def two(ledger, told, case=""):
-    """Commits two transactions over a stream, or in a batch as over https, and adds their outcomes to told."""
+    """Commits two transactions over a stream, or in a batch as the client does over https, and adds their outcomes to told."""
     def transactions():
         yield [], "1"
         yield [], "2"
