@@ -1,5 +1,5 @@
-// A client from openapi-typescript and openapi-fetch: argv is the write URL,
-// the read URL and an id that no other client uses.
+// Tests a client built with openapi-typescript and openapi-fetch. Its arguments are
+// the write URL, the read URL, and an id that no other client uses.
 import createClient from "openapi-fetch";
 import type { paths as WritePaths } from "./write";
 import type { paths as ReadPaths } from "./read";
