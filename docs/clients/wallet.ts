@@ -81,7 +81,7 @@ function path(user: string): string {
   return "/v1/read/container/" + encodeURIComponent(wallet(user));
 }
 
-/** Returns an amount such as "12.50" in cents; more digits than the currency has are an error. */
+/** Returns an amount such as "12.50" in cents. An amount with more decimals than the currency has is an error. */
 function parse(amount: unknown): bigint {
   const m = /^(\d{1,16})(?:\.(\d{1,2}))?$/.exec(String(amount));
   const cents = m && typeof amount === "string" ? BigInt(m[1] + (m[2] ?? "").padEnd(DECIMALS, "0")) : 0n;
