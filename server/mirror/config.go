@@ -29,8 +29,8 @@ func (c *Config) Flags(set *flag.FlagSet) {
 func (c *Config) AccessFlags(set *flag.FlagSet, daemons string) {
 	c.Trust.Prefix = "from-"
 	set.StringVar(&c.TokenFile, "from-token-file", c.TokenFile, "`FILE` with the token for "+daemons+"; it needs the scope log, for example /etc/ledger/from.token")
-	set.StringVar(&c.Trust.CA, "from-ca", c.Trust.CA, "`FILE` with the root certificates of "+daemons+", in PEM, for example /etc/ledger/ca.crt")
-	set.StringVar(&c.Trust.Cert, "from-cert", c.Trust.Cert, "`FILE` with the client certificate for "+daemons+", in PEM, for example /etc/ledger/from.crt")
+	set.StringVar(&c.Trust.CA, "from-ca", c.Trust.CA, "`FILE` with the root certificates, in PEM, of "+daemons+", for example /etc/ledger/ca.crt")
+	set.StringVar(&c.Trust.Cert, "from-cert", c.Trust.Cert, "`FILE` with the client certificate, in PEM, for "+daemons+", for example /etc/ledger/from.crt")
 	set.StringVar(&c.Trust.Key, "from-cert-key", c.Trust.Key, "`FILE` with the private key of -from-cert, in PEM, for example /etc/ledger/from.key")
 }
 

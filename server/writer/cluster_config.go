@@ -31,7 +31,7 @@ type LogConfig struct {
 const driverFile = "file"
 
 func (c *LogConfig) flags(set *flag.FlagSet) {
-	set.StringVar(&c.Name, "driver", c.Name, "where the log is kept: file, in -dir alone, or the `URL` etcd://HOST:PORT,HOST:PORT/PREFIX, and -dir then holds this host's copy; see docs/ops.md")
+	set.StringVar(&c.Name, "driver", c.Name, "where the log is kept: file (in -dir alone), or the `URL` etcd://HOST:PORT,HOST:PORT/PREFIX (-dir then holds this host's copy); see docs/ops.md")
 	set.StringVar(&c.Etcd.CA, "driver-ca", c.Etcd.CA, "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is not encrypted, for example /etc/ledger/etcd-ca.crt")
 	set.StringVar(&c.Etcd.Cert, "driver-cert", c.Etcd.Cert, "`FILE` with the client certificate for etcd, in PEM, for example /etc/ledger/etcd.crt")
 	set.StringVar(&c.Etcd.Key, "driver-key", c.Etcd.Key, "`FILE` with the private key of -driver-cert, in PEM, for example /etc/ledger/etcd.key")
