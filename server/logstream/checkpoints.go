@@ -58,7 +58,7 @@ func (s *Server) checkpoint(x *httpserver.Exchange) *ledger.Error {
 	}
 	seq, ok := parseSeq(x.R.PathValue("seq"))
 	if !ok {
-		return wrongParameter("seq", "The checkpoint's number in the path must be an integer from 1, not %q.", httpserver.Shorten(x.R.PathValue("seq")))
+		return wrongParameter("seq", "The checkpoint's number in the path must be an integer from 1 to 9223372036854775807, not %q.", httpserver.Shorten(x.R.PathValue("seq")))
 	}
 	f, err := wal.OpenCheckpointFile(s.file.Dir, seq, s.file.Opt)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func (s *Server) send(x *httpserver.Exchange, f wal.File, from, to int64) {
 	for from < to && s.ctx.Err() == nil {
 		b := buf[:min(piece, to-from)]
 		if n, err := f.ReadAt(b, from); n < len(b) {
-			s.log.Error("a checkpoint can't be read for another machine", "offset", from, "error", err)
+			s.log.Error("a checkpoint that another machine requested can't be read", "offset", from, "error", err)
 			panic(http.ErrAbortHandler) // an incomplete response must not look complete
 		}
 		c.SetWriteDeadline(time.Now().Add(s.patience))

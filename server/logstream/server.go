@@ -154,7 +154,7 @@ func parseFrom(raw string) (uint64, *ledger.Error) {
 	}
 	seq, ok := parseSeq(values[0])
 	if !ok {
-		return 0, wrongParameter("from", "The query parameter from must be an integer from 1, not %q.", httpserver.Shorten(values[0]))
+		return 0, wrongParameter("from", "The query parameter from must be an integer from 1 to 9223372036854775807, not %q.", httpserver.Shorten(values[0]))
 	}
 	return seq, nil
 }
@@ -181,6 +181,6 @@ func (s *Server) refusal(from uint64, err error) *ledger.Error {
 	case wal.FilesShort(err):
 		return ledger.Errorf(ledger.Overloaded, "This daemon has too many files open to read the log: try again.")
 	}
-	s.log.Error("the log can't be read for another machine", "from", from, "error", err)
+	s.log.Error("the log that another machine requested can't be read", "from", from, "error", err)
 	return ledger.Errorf(ledger.LogUnavailable, "The log can't be read: see the log lines of this daemon.")
 }
