@@ -191,8 +191,7 @@ var ErrTaken = errors.New("the name already has a credential")
 var ErrNobody = errors.New("no such credential")
 
 // Revoke removes all lines with a name from the file. If digits is not empty, it
-// removes only the line whose hash begins with them. It returns the removed
-// entries.
+// removes only those whose hashes begin with them. It returns the removed entries.
 func Revoke(path, name, digits string) (out []Entry, err error) {
 	err = Edit(path, func(lines []string) ([]string, error) {
 		var kept []string

@@ -132,7 +132,8 @@ const (
 )
 
 // Refused reports whether err means that this attempt was not executed, and that no
-// other member would execute it: the request or the client is at fault.
+// other member would execute it either: for example, because the request is invalid,
+// the client is not authorized, or the quota is used up.
 func Refused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

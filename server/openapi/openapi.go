@@ -144,8 +144,8 @@ func (op operation) describe(r Route) object {
 	return append(described, member{"responses", op.responses()})
 }
 
-// pathSchema returns the schema of the parameter in a path. Containers and classes
-// have names too.
+// pathSchema returns the schema of the parameter in a path. A
+// container also has a name, and a class has a code.
 func pathSchema(path string) object {
 	switch {
 	case strings.HasPrefix(path, "/v1/read/container/"):
@@ -232,14 +232,14 @@ func errorResponses() (all object) {
 	return all
 }
 
-// meaning explains each error status in one sentence.
+// meaning explains each error status.
 var meaning = map[int]string{
 	400: "the request is invalid. Nothing was changed.",
 	401: "the client is not authenticated.",
 	403: "the client is not authorized to do this.",
 	404: "what the path or an operation names does not exist. A read daemon adds the freshness of its response.",
 	405: "the path does not support this method; Allow lists those that it supports.",
-	409: "it already exists, or its place is taken, or the idempotency key belongs to another request.",
+	409: "the request conflicts with the current state, such as an id, name or place that is taken, or its idempotency key belongs to another request.",
 	410: "the commit was moved out of the log.",
 	413: "the body is larger than the daemon accepts.",
 	415: "the body is not application/json in UTF-8.",

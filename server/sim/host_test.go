@@ -77,8 +77,8 @@ func (n noise) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// do starts what in the host's coroutine.
-func (h *simHost) do(what func()) {
+// do runs work in a new coroutine of the host, up to its first pause.
+func (h *simHost) do(work func()) {
 	h.resume, h.leave = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
 			if p := recover(); p != nil && p != (abandoned{}) {
@@ -86,7 +86,7 @@ func (h *simHost) do(what func()) {
 			}
 		}()
 		h.yield = yield
-		if !memfs.Survives(what) {
+		if !memfs.Survives(work) {
 			h.gone()
 		}
 	})

@@ -59,7 +59,7 @@ func (b *browser) size(width, height int) {
 
 // scheme sets the preferred color scheme: light or dark. In the short form, the
 // user also prefers reduced motion, because drawing the page many times while it
-// fades in takes long.
+// fades in takes a long time.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
 	features := []map[string]string{{"name": "prefers-color-scheme", "value": name}}
@@ -194,7 +194,7 @@ func (b *browser) key(name string) {
 	b.must("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "windowsVirtualKeyCode": codes[name]}, nil)
 }
 
-// fill types a text into the element that an expression returns.
+// fill types text into the element that an expression returns.
 func (b *browser) fill(expression, text string) {
 	b.t.Helper()
 	b.eval(fmt.Sprintf("(() => { const e = %s; e.focus(); e.value = ''; })()", expression), nil)
