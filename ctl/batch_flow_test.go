@@ -134,9 +134,10 @@ func forward(t *testing.T, to string, copy func(client io.Writer, server io.Read
 // keys, each line must be committed once. Without them, the message must name the lines
 // in doubt.
 func TestBatchFlowIsCut(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for _, keyed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("keys: %v", keyed), func(t *testing.T) {
-			t.Chdir(t.TempDir())
+			t.Parallel()
 			x := tool{t, startDaemons(t, t.TempDir())}
 			x.must(exitDone, flowWorld, "batch", "-f", "-")
 			const lines = linesAhead + 2*ledger.MaxBatch
@@ -178,9 +179,10 @@ func TestBatchFlowIsCut(t *testing.T) {
 // TestBatchOutlivesADaemon restarts the write daemon during a batch. No line may be
 // lost, with or without keys: those that were not executed are sent again.
 func TestBatchOutlivesADaemon(t *testing.T) {
+	t.Chdir(t.TempDir())
 	for _, args := range [][]string{{"-o", "ndjson"}, {"-o", "ndjson", "-resume", "-name", "restarts"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			t.Chdir(t.TempDir())
+			t.Parallel()
 			dir := t.TempDir()
 			daemons := startDaemons(t, dir)
 			tool{t, daemons}.must(exitDone, flowWorld, "batch", "-f", "-")
