@@ -16,6 +16,7 @@ import (
 
 // TestCalls makes every call to a real etcd.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	cluster := etcdtest.Start(t, 1, "--quota-backend-bytes", "268435456")
 	c := etcd.NewClient(etcd.Config{Endpoints: cluster.Endpoints()})
 	t.Cleanup(c.Close)
@@ -108,6 +109,7 @@ func TestCalls(t *testing.T) {
 // TestMembers checks that calls go to the next member if one does not respond, and
 // that no call takes longer than its timeout.
 func TestMembers(t *testing.T) {
+	t.Parallel()
 	cluster := etcdtest.Start(t, 3)
 	c := etcd.NewClient(etcd.Config{Endpoints: cluster.Endpoints(), Timeout: 700 * time.Millisecond})
 	t.Cleanup(c.Close)
@@ -135,6 +137,7 @@ func TestMembers(t *testing.T) {
 // TestPassword checks that a client with a wrong password is rejected, and that a
 // token that is no longer valid is replaced.
 func TestPassword(t *testing.T) {
+	t.Parallel()
 	cluster := etcdtest.Start(t, 1)
 	ctl, err := exec.LookPath("etcdctl")
 	if err != nil {

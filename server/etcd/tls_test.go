@@ -23,6 +23,7 @@ import (
 // TestTLS checks that an etcd that requires client certificates serves only clients
 // that have one, and that a client rejects a server whose certificate it can't verify.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	program, err := exec.LookPath("etcd")
 	if err != nil {
 		t.Skip("needs etcd: install Debian's etcd-server")

@@ -56,6 +56,7 @@ func (m *fakeManager) next() string {
 }
 
 func TestNotifier(t *testing.T) {
+	t.Parallel()
 	m := newFakeManager(t)
 	n, err := NewNotifier(m.env("WATCHDOG_USEC=2000"))
 	if err != nil {

@@ -196,13 +196,18 @@ func TestLargeCommitNeedsRoom(t *testing.T) {
 		t.Fatal("no room")
 	}
 	r.get(http.StatusOK, "/v1/read/commit/1")
-	for _, target := range []string{"/v1/read/commit/2", "/v1/read/commits?after=1", "/v1/read/commits?order=newest"} {
-		if body := r.get(http.StatusServiceUnavailable, target); !strings.Contains(body, `"Overloaded"`) {
-			t.Errorf("%s without room: %s, want Overloaded", target, body)
+	t.Run("without room", func(t *testing.T) {
+		for _, target := range []string{"/v1/read/commit/2", "/v1/read/commits?after=1", "/v1/read/commits?order=newest"} {
+			t.Run(target, func(t *testing.T) {
+				t.Parallel() // each request waits for room
+				if body := r.get(http.StatusServiceUnavailable, target); !strings.Contains(body, `"Overloaded"`) {
+					t.Errorf("%s, want Overloaded", body)
+				}
+			})
 		}
-		if used := r.api.Budget.Used(); used != others.Held {
-			t.Errorf("%s: %d bytes are still held", target, used-others.Held)
-		}
+	})
+	if used := r.api.Budget.Used(); used != others.Held {
+		t.Errorf("%d bytes are still held after the responses", used-others.Held)
 	}
 	if body := r.get(http.StatusOK, "/v1/read/commits?limit=5"); !strings.Contains(body, `"next_cursor"`) || strings.Contains(body, `"global_seq":2,`) {
 		t.Errorf("a page takes more than there is room for: %.300s", body)
