@@ -225,6 +225,7 @@ func TestNextSource(t *testing.T) {
 // TestReportsWhatIsDurable checks that a mirror does not report frames that no sync
 // has covered yet.
 func TestReportsWhatIsDurable(t *testing.T) {
+	t.Parallel()
 	o := newOriginal(t)
 	o.append(2, "one")
 	m, err := New(Config{From: o.url}, mirrorDir, "eu", "", silent)
