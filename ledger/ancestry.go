@@ -9,9 +9,9 @@ package ledger
 //
 // The forest is cut into paths that run upward. Each path is a splay tree
 // ordered by depth, with the top of the path leftmost. In the root of a splay
-// tree, up refers to the parent of the top of the path, and neither left nor right
-// of that parent refers back. The shapes of the splay trees depend on history and
-// are never visible.
+// tree, up refers to the parent of the top of the path, but that parent's left and
+// right do not refer back. The shapes of the splay trees depend on history and are
+// never visible.
 type pathNode struct{ left, right, up uint32 }
 
 func (s *State) path(ref uint32) *pathNode { return &s.instances.at(ref).path }
@@ -107,7 +107,7 @@ func (s *State) cutPath(child uint32) {
 const farSteps = 1000
 
 // IsFar reports whether MayReadInstance would need too many steps for an
-// instance, so that Approach must be called first. It takes at most farSteps steps.
+// instance, so that Approach must be called first. It gives up after farSteps+1 steps.
 func (s *State) IsFar(id int64) bool {
 	ref := s.findInstance(id)
 	if ref == 0 {

@@ -1,8 +1,9 @@
 package ledger
 
-// Changes to containers, classes and shapes. The link functions only add a
-// filled record to its index and trees, and undo uses them too. The other
-// functions also update the digest and record how to undo the change.
+// Changes to containers, classes and shapes. The link and unlink functions only add
+// a record to its index and trees, or remove it from them; undo uses them too. The
+// functions that make a change call them, update the digest, and record how to undo
+// the change.
 
 func containerHash(id int64) uint64 { return place2Words(uint64(id), 0) }
 

@@ -1,6 +1,7 @@
 package ledger
 
-// Changes to names and codes, and the ids that the ledger assigns with them.
+// Changes to names and codes, and the ids that the ledger assigns to containers and
+// classes that are created with a name or code but without an id.
 
 // The tables in State.names.
 const (
@@ -137,8 +138,8 @@ func (s *State) assignID(table int) int64 {
 	})
 }
 
-// decideID records the id that was assigned to the container or class that the
-// operation created.
+// decideID records the id assigned to the container or class that the operation
+// creates.
 func (s *State) decideID(table int, op *Op, id int64) {
 	s.assigned[table] = id + 1
 	op.setAssigned(id)

@@ -30,8 +30,8 @@ func (s *State) unlinkPlacement(ref uint32) {
 	}
 }
 
-// placementItems returns the digest items that change when the rectangle is
-// added or removed.
+// placementItems returns the digest items that change when the rectangle is added or
+// removed, without the item of the rectangle itself.
 func (s *State) placementItems(p *placement) uint64 {
 	if !p.isInstance {
 		return s.countItems(p.container, s.stacks.at(p.thing).class)

@@ -13,8 +13,10 @@ type Changes struct {
 	others []Change // changes that need more fields than a StackChange has
 }
 
-// A StackChange is a change to a stack that is not in a Grid and has no holds, with
-// its commit. For any other change it is a reference; see Changes.Other.
+// A StackChange is a change that an AddFungible, RemoveFungible or TransferFungible
+// made to a stack, if no stack that the operation changed is in a Grid or has holds.
+// Seq is the global_seq of its commit. For any other change, a StackChange is a
+// reference; see Changes.Other.
 type StackChange struct {
 	Seq               uint64
 	Container         int64
@@ -26,7 +28,7 @@ type StackChange struct {
 	other             bool // Op is the index in Changes.others
 }
 
-// changesRoom is the number of changes by which a full Changes grows.
+// changesRoom is the minimum number of changes by which a full Changes grows.
 const changesRoom = 512
 
 // Grow makes room for n changes. The changes of one operation stay together, so c may
@@ -67,14 +69,14 @@ func (c *Changes) Bytes() int {
 // Reset makes c empty, and keeps its memory.
 func (c *Changes) Reset() { c.list, c.others = c.list[:0], c.others[:0] }
 
-// PrefetchChanges loads changes that will be read soon into the processor's
-// cache. It does not wait for them.
+// PrefetchChanges starts to load into the processor's cache changes that will soon
+// be read. It does not wait for them.
 func PrefetchChanges(list []*StackChange) {
 	prefetchLines(*(*[]unsafe.Pointer)(unsafe.Pointer(&list)))
 }
 
-// ahead appends the addresses of the next n elements of the list, which are probably
-// not in the processor's cache.
+// ahead appends to at the addresses of up to n elements that add will return next.
+// They are probably not in the processor's cache.
 func (c *Changes) ahead(at []unsafe.Pointer, n int) []unsafe.Pointer {
 	room := c.list[len(c.list):cap(c.list)]
 	for i := range room[:min(n, len(room))] {

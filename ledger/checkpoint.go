@@ -8,9 +8,10 @@ import (
 )
 
 // A checkpoint is a serialized state, from which a daemon can start without
-// replaying the whole log. Equal logs give equal bytes: items are ordered by their
-// ids and keys, and nothing in them depends on how the state came about. The
-// version is 1 or 2, and the byte order is little-endian:
+// replaying the whole log. Equal logs give equal bytes if the capacity for idempotency
+// keys is equal too: the order of the items is fixed, and nothing in them depends on
+// how the state came about. The version is 1 or 2, and the byte order is
+// little-endian:
 //
 //	header   128 bytes
 //	block    16 bytes and 1 byte to 1 MiB of items; as many as are needed
@@ -50,14 +51,14 @@ import (
 //	              in a Grid: place
 //	6 instance    id, class_id, key, minted_seq, where; in a slot: container_id, slot_index;
 //	              in a Grid: container_id, place; attached: parent; by id
-//	7 key         global_seq, batch_seq, endpoint, 16 bytes of request hash, first minted id,
-//	              number minted, key, metadata; oldest first
+//	7 key         (idempotency key) global_seq, batch_seq, endpoint, 16 bytes of request hash,
+//	              first minted id, number minted, the key itself, metadata; oldest first
 //	8 hold        id, container_id, class_id, key, quantity, held_seq, expires_at (0: never); by id
 //	9 name        of the container before it, or code of the class before it
-//	10 assigned   next id of a container minus 2^52, and of a class; the first item,
-//	              if a name or code was ever given
+//	10 assigned   next ids to assign to a container and to a class, each minus 2^52; there only
+//	              if a name or code was ever given, and then the first item
 //	11 long key   as key, but metadata longer than 256 bytes is replaced by its length and the
-//	              first 16 bytes of its SHA-256; the log holds it. Ordered among the keys
+//	              first 16 bytes of its SHA-256; the log holds the text. Ordered among the keys
 //	12 reversal   commit reversed, commit that reversed it; by the first
 //	  place       x, y, width, height*2+turned
 //
@@ -65,7 +66,8 @@ import (
 // written as version 1. In the key item of a registration, the first minted id is the
 // id of the class if a name or code had been given by then, else 0.
 //
-// The counts in the header are not trusted: they are compared with the items at the end.
+// The counts in the header are not trusted: once all items have been read, the counts
+// are compared with them.
 const (
 	checkpointVersion1 = 1
 	checkpointVersion2 = 2
@@ -105,7 +107,7 @@ var ErrCheckpointVersion = errors.New("the checkpoint was made by a newer versio
 var ErrCheckpointWindow = errors.New("the checkpoint holds fewer idempotency keys than -idempotency-keys requires")
 
 // A CheckpointPlace is the position of a checkpoint in a log. Package ledger does
-// not know about logs and only stores these values for its caller.
+// not interpret these values. It only stores them for its caller.
 type CheckpointPlace struct {
 	LogID [16]byte
 	Chain uint32 // chain value of the last batch
@@ -173,5 +175,6 @@ func (h *CheckpointInfo) unmarshal(b []byte) error {
 	return nil
 }
 
-// blockSum returns the CRC of a block's or trailer's bytes from 4 on.
+// blockSum returns the CRC of b, the bytes of a block or trailer from offset 4 on. salt,
+// the CRC of the header, is its initial value.
 func blockSum(salt uint32, b []byte) uint32 { return crc32.Update(salt, castagnoli, b) }

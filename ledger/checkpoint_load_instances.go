@@ -57,7 +57,7 @@ func (l *checkpointLoader) host(kind ContainerKind) (uint32, *container) {
 	return cref, l.s.containers.at(cref)
 }
 
-// endInstances attaches the instances that have a parent.
+// endInstances builds the index of instances, and attaches those that have a parent.
 func (l *checkpointLoader) endInstances() {
 	s := l.s
 	s.instanceIndex.fill(s.instances.next, func(ref uint32) uint64 { return instanceHash(s.instances.at(ref).id) })
@@ -129,8 +129,8 @@ func (s *State) ownedContainers() (refs []uint32) {
 	return refs
 }
 
-// digestFromRecords returns the digest of a state that was just loaded, computed
-// from all records.
+// digestFromRecords returns the sum of the digest items of a state that was just
+// loaded, computed from all records.
 func (s *State) digestFromRecords() (sum uint64) {
 	for ref := uint32(1); ref < s.containers.next; ref++ {
 		c := s.containers.at(ref)

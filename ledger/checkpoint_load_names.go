@@ -9,7 +9,7 @@ import (
 
 // The names and codes of a checkpoint, and the next ids to assign.
 
-// readAssigned reads the next ids to assign. It is the first item.
+// readAssigned reads the item of the next ids to assign, which must be the first item.
 func (l *checkpointLoader) readAssigned() {
 	d, s := l.d, l.s
 	if l.phase != itemClass || l.class != 0 || s.part2 {
@@ -46,7 +46,8 @@ func (l *checkpointLoader) readName() {
 	s.markNamed(table, owner, true)
 }
 
-// endNames builds the indexes and the ordered lists of the names in one table.
+// endNames builds the indexes of the names in one table and, for the names of
+// containers, the ordered lists.
 func (l *checkpointLoader) endNames(table int) {
 	s := l.s
 	t := &s.names[table]

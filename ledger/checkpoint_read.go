@@ -11,7 +11,8 @@ import (
 
 // A checkpointReader returns the items of a checkpoint, block by block. No byte
 // reaches the state until the CRC of its block has been checked. Its buffer holds
-// one block, at most 1 MiB. After the first fault, err, it returns zeros.
+// one block, at most 1 MiB. err keeps the first fault. From then on, next returns 0,
+// and the values that other methods return mean nothing.
 type checkpointReader struct {
 	r        io.Reader
 	head     CheckpointInfo
@@ -33,7 +34,7 @@ func (d *checkpointReader) fault(format string, args ...any) {
 	}
 }
 
-// full fills b completely.
+// full fills b completely, or records a fault and returns false.
 func (d *checkpointReader) full(b []byte) bool {
 	if d.err != nil {
 		return false
@@ -59,7 +60,8 @@ func (d *checkpointReader) begin() error {
 	return d.err
 }
 
-// next begins the next item and returns its kind, or 0 at the end of the items.
+// next begins the next item and returns its kind. It returns 0 at the end of the items
+// and after a fault.
 func (d *checkpointReader) next() byte {
 	if d.err == nil && !d.over && d.pos == len(d.buf) {
 		d.nextBlock()
@@ -138,7 +140,7 @@ func (d *checkpointReader) number(limit uint64) uint64 {
 	return v
 }
 
-// between reads a number from low to high.
+// between reads a number that is at least low and at most high.
 func (d *checkpointReader) between(low, high uint64) uint64 {
 	v := d.number(high)
 	if v < low && d.err == nil {

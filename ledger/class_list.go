@@ -8,8 +8,9 @@ import (
 // classLists holds the stacks of each class, by container and key, and the
 // instances of each class, by id, for the reads that list them. The lists are built
 // when they are first needed, so a write daemon never has them. They are built a few
-// records at a time, in the order of the records' numbers. Records below next are in
-// the lists, and every change to one of them updates the lists.
+// records at a time, in the order of the records' numbers. The records with numbers
+// below nextStack or nextInstance are in the lists, and every change to one of them
+// updates the lists.
 type classLists struct {
 	stacks, instances       []ordered // by class
 	nextStack, nextInstance uint32    // 0: not begun; allListed: the lists are complete, and stay complete
@@ -17,8 +18,8 @@ type classLists struct {
 
 const allListed = math.MaxUint32
 
-// MakeList adds up to n more stacks, or instances, to the lists. It reports whether
-// the lists are complete.
+// MakeList visits up to n more stacks, or instances if fungible is false, and adds
+// those in use to the lists. It reports whether these lists are complete.
 func (s *State) MakeList(fungible bool, n int) (done bool) {
 	l := &s.lists
 	if fungible {
@@ -47,7 +48,8 @@ func makeList(next *uint32, end uint32, n int, enter func(ref uint32)) (done boo
 	return *next == allListed
 }
 
-// Listed reports whether the lists of stacks, or of instances, are complete.
+// Listed reports whether the lists of stacks, or of instances if fungible is false, are
+// complete.
 func (s *State) Listed(fungible bool) bool {
 	if fungible {
 		return s.lists.nextStack == allListed

@@ -4,7 +4,8 @@ package ledger
 // show. So it does not depend on order, and a change costs only the items it
 // touches. It detects bugs and damage; it does not protect against someone who
 // can choose the state. It excludes the idempotency memory and the next ids to
-// assign: each assigned id is in its record, and replay compares it.
+// assign: each assigned id is in the record of its commit, and replay compares it
+// with the id that it assigns itself.
 
 // Tags of the items. Never change or reuse one: the log contains digests.
 const (
@@ -62,7 +63,7 @@ func updatedItem(c *container) uint64 {
 	return mix4Words(tagContainerUpdated, uint64(c.id), c.updated, 0, 0)
 }
 
-// countItems returns the items of the counts of a container and a class. They
+// countItems returns the items that hold the counts of a container and a class. They
 // change together when a stack or instance enters or leaves the container.
 func (s *State) countItems(cref, kref uint32) uint64 {
 	c, k := s.containers.at(cref), s.classes.at(kref)
@@ -101,8 +102,8 @@ func removedItem(k *class) uint64 {
 	return mix4Words(tagClassRemoved, uint64(k.id), k.removed.Hi, k.removed.Lo, 0)
 }
 
-// mintItems returns the items of minted and burned. The number of live instances is
-// their difference.
+// mintItems returns the items that hold the numbers of minted and burned instances.
+// The number of live instances is their difference.
 func mintItems(k *class) uint64 {
 	id := uint64(k.id)
 	return mix4Words(tagClassMinted, id, uint64(k.minted), 0, 0) + mix4Words(tagClassBurned, id, uint64(k.burned), 0, 0)

@@ -4,8 +4,8 @@ import "strconv"
 
 // AppendOperations appends the JSON array of operations as they were sent: the
 // fields in the order of the interface's table, without absent arguments, and with
-// null, {"minted":n} and names unchanged. The operations of a record hold the
-// integers that the names stood for, and the ids that the ledger assigned.
+// null, {"minted":n} and names unchanged. Operations read from a record instead hold
+// the integers that the names stood for, and the ids that the ledger assigned.
 func AppendOperations(dst []byte, ops []Op) []byte {
 	dst = append(dst, '[')
 	for i := range ops {

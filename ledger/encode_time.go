@@ -16,9 +16,9 @@ func appendTime(dst []byte, second int64) []byte {
 	return append(dst, 'Z')
 }
 
-// civilDate returns the date that is days, at least 0, after 1970-01-01. It
-// calculates with years that begin in March, so that a leap day is the last of its
-// year.
+// civilDate returns the date of the day with the given number, counted from 0 for
+// 1970-01-01. The number must be at least 0. civilDate calculates with years that begin
+// in March, so that a leap day is the last day of its year.
 func civilDate(days int64) (year, month, day int64) {
 	const perEra, perCentury, perLeapCycle = 146_097, 36_524, 1_461 // days in 400, 100 and 4 years
 	days += 719_468                                                 // since 0000-03-01
@@ -33,7 +33,8 @@ func civilDate(days int64) (year, month, day int64) {
 	return year, month, day
 }
 
-// appendPadded appends n with as many digits as unit has, a power of ten.
+// appendPadded appends n, padded with zeros to as many digits as unit has. unit is a
+// power of ten.
 func appendPadded(dst []byte, n, unit int64) []byte {
 	for ; unit > 0; unit /= 10 {
 		dst = append(dst, byte('0'+n/unit%10))

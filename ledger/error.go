@@ -2,8 +2,8 @@ package ledger
 
 import "fmt"
 
-// An Error is a rejection: what was wrong, as text for people and as names and
-// numbers for programs. A rejected request has changed nothing.
+// An Error is a rejection: what was wrong, as text for people and as named values
+// for programs. A rejected request has changed nothing.
 type Error struct {
 	Code    Code
 	Message string   // one sentence, for people

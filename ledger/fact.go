@@ -20,7 +20,7 @@ type FactForm uint8
 
 const (
 	FactStood         FactForm = 1 // a stack or instance left a Grid
-	FactStays         FactForm = 2 // something was taken from a stack in a Grid, which stays where it is
+	FactStays         FactForm = 2 // part of a stack in a Grid was taken, and the rest stays where it is
 	FactInstance      FactForm = 3 // A: the instance taken out of a slot, or the parent of a detached instance
 	FactSwapped       FactForm = 4 // A, B: the instances that are now in slot_a and slot_b, 0 for none
 	FactMovedInstance FactForm = 5 // A: the instance moved in a Grid
@@ -74,7 +74,7 @@ func (s *State) noteSource(ref uint32, q int64) {
 	}
 }
 
-// appendFacts appends the facts of a record: uvarint count, and for each
+// appendFacts appends the facts of a record: uvarint count, and for each fact:
 // uvarint index of the operation, u8 form, uvarint x and uvarint y*2+turned if
 // the form has a place, and uvarint A and B if the form has them.
 func appendFacts(dst []byte, facts []Fact) []byte {

@@ -11,7 +11,7 @@ import "math/bits"
 // next, and its union is that of both. (van Herk 1992; Gil and Werman 1993)
 //
 //	rows   0 1 2 | 3 4 5 | 6 7 8      h = 3
-//	window   1 2 | 3                  suffix(1) or prefix(3)
+//	window   1 2 | 3                  suffix(1) OR prefix(3)
 //
 // Runs within a word are found by doubling: after f &= f >> 1, a set bit means that two
 // adjacent cells are free; after f &= f >> 2, four; and so on.
@@ -57,8 +57,8 @@ func (s *State) occupiedPlane(c *container) []uint64 {
 	return f.plane
 }
 
-// markFitted keeps the plane that occupiedPlane computed up to date. Call it
-// before the grid gets or loses its bitmap.
+// markFitted updates the plane that occupiedPlane computed. Call it before the grid
+// gets or loses its bitmap.
 func (s *State) markFitted(c *container, a area, on bool) {
 	switch f := &s.fit; {
 	case f.of != c.grid:
@@ -70,8 +70,8 @@ func (s *State) markFitted(c *container, a area, on bool) {
 	}
 }
 
-// firstPlace returns the first free place in a grid for w x h cells, as placed.
-// It searches only the rows that the grid's floors leave open.
+// firstPlace returns the first free place in a grid for w x h cells, a size that
+// includes any rotation. It searches only the rows that the grid's floors leave open.
 func (s *State) firstPlace(c *container, w, h int) (x, y int, ok bool) {
 	g, width, end := s.grids.at(c.grid), int(c.gridWidth), int(c.gridHeight)-h+1
 	if w > width || end <= 0 {
@@ -97,8 +97,8 @@ func (s *State) firstPlace(c *container, w, h int) (x, y int, ok bool) {
 	return x, y, ok
 }
 
-// firstNear returns the first free place for w x h cells that begins in row y, at or
-// soon after column x. The caller knows that none begins before x.
+// firstNear returns the column of the first free place for w x h cells that begins in
+// row y, at or soon after column x. The caller must know that none begins before x.
 func (f *fitter) firstNear(plane []uint64, width, w, h, x, y int) (at int, ok bool) {
 	stride, first := rowWords(width), x>>6
 	past := min(stride, (x+w-1)>>6+2)
@@ -115,8 +115,8 @@ func (f *fitter) firstNear(plane []uint64, width, w, h, x, y int) (at int, ok bo
 	return first<<6 + at, ok
 }
 
-// firstFit returns the first free place for w x h cells that begins in the rows
-// from to past-1, in a plane of rows of width cells.
+// firstFit returns the first free place for w x h cells in a plane whose rows have
+// width cells. The place begins in row from or later, but before row past.
 func (f *fitter) firstFit(plane []uint64, width, w, h, from, past int) (x, y int, ok bool) {
 	stride := rowWords(width)
 	f.suffixes = sized(f.suffixes, h*stride)

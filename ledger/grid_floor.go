@@ -1,9 +1,10 @@
 package ledger
 
-// A fitFloor records that no free w x h cells, as placed, begin above row y, except
-// perhaps in rows lo to hi-1, near which cells have become free since. So first fit
-// searches only those rows, and the rows from y on. In row y none begin before column x.
-// The same holds for larger rectangles. A floor may record less than is true.
+// A fitFloor records that no free rectangle of w x h cells, a size that includes any
+// rotation, begins above row y. Rows lo to hi-1 are an exception: cells near them have
+// become free since, so a rectangle may begin there. First fit searches only those rows,
+// and the rows from y on. In row y, none begins before column x. The same holds for
+// larger rectangles. A floor may record less than is true.
 type fitFloor struct{ w, h, y, x, lo, hi uint16 }
 
 // maxFloors is the maximum number of floors of a grid. Beyond it, a new floor replaces

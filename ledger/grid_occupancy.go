@@ -2,13 +2,13 @@ package ledger
 
 // A grid record holds the data of a Grid container in addition to its tree of
 // placements. Once the grid has enough placements to justify them, bits holds two
-// planes of one bit per cell, each of height rows of whole words. The first has
-// the occupied cells. The second has the occupied cells below the top row of
-// their placement: going up from such a cell leads to the anchor.
+// planes of one bit per cell, in which each row is a whole number of words. The first
+// has the occupied cells. The second has the occupied cells below the top row of
+// their placement: going up from such a cell leads to the row of the anchor.
 type grid struct {
 	bits            []uint64
 	count, occupied uint32     // placements, and cells that they cover
-	tallest, widest uint16     // upper limits for all placements; may be too high after removals
+	tallest, widest uint16     // upper bounds for the height and width of placements; may be too high after removals
 	floors          []fitFloor // most recently raised first
 }
 
@@ -28,7 +28,7 @@ const (
 
 func rowWords(width int) int { return (width + 63) / 64 }
 
-// planeWords returns the length of one plane of the container's grid.
+// planeWords returns the length of one plane of the container's grid, in words.
 func planeWords(c *container) int { return rowWords(int(c.gridWidth)) * int(c.gridHeight) }
 
 // occupy adds a placement, which is already in the tree, to the grid record.
@@ -127,7 +127,8 @@ func spanMask(i, first, last int, head, tail uint64) uint64 {
 	return m
 }
 
-// isFree reports whether no placement but except (0: none) covers a cell of the area.
+// isFree reports whether all cells of the area are free. It ignores one placement, which
+// except names (0: none).
 func (s *State) isFree(c *container, a area, except uint32) bool {
 	g := s.grids.at(c.grid)
 	if g.bits == nil {

@@ -1,7 +1,7 @@
 package ledger
 
-// MaxGridWork is the maximum work in grids of one transaction: searching for free
-// places, and occupying and freeing cells. The unit is reading or changing 64 cells of
+// MaxGridWork is the maximum work that one transaction may do in grids: searching for
+// free places, and occupying and freeing cells. The unit is reading or changing 64 cells of
 // a row once. Like MaxConsolidated, it limits how long one transaction delays all
 // others.
 const MaxGridWork = 1 << 24
@@ -21,8 +21,8 @@ func (a area) words() int {
 // workInGrid counts work of the transaction being applied.
 func (s *State) workInGrid(n int) { s.doing.gridWork += n }
 
-// wantLittleGridWork returns an error if the transaction has taken more work in
-// grids than allowed. Transactions from the log are exempt: they were accepted,
+// wantLittleGridWork returns the error for a transaction that has done more work in
+// grids than allowed. It returns nil for transactions from the log: they were accepted,
 // perhaps before there was a limit.
 func (s *State) wantLittleGridWork() *Error {
 	if s.replaying {

@@ -28,7 +28,8 @@ type keyMemory struct {
 
 const streamChunk = 1 << 20
 
-// MaxInlineMetadata is the maximum size of metadata remembered with a key, in bytes.
+// MaxInlineMetadata is the maximum size of metadata that is remembered with a key in
+// full, in bytes.
 const MaxInlineMetadata = 256
 
 // A Spelling tells apart equal metadata that is spelled differently. It is the
@@ -66,7 +67,7 @@ type Remembered struct {
 	BatchSeq    uint32
 	FirstMinted int64
 	Minted      int
-	Metadata    []byte // valid until the next change of the state; nil if it is long
+	Metadata    []byte // valid until the next change to the state; nil if it is long
 	Long        bool   // the metadata must be read from the log, unless that of the request has the same Spelling
 	Spelling    Spelling
 }

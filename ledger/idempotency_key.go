@@ -43,16 +43,17 @@ func (tx *Transaction) SetHeaderKey(values []string) *Error {
 }
 
 // Seal sets tx.Hash from the other fields, if there is a key. The parser and
-// SetHeaderKey call it; for a transaction built otherwise, the caller must. Metadata
+// SetHeaderKey do this themselves; for a transaction built otherwise, call Seal. Metadata
 // must be as a parser leaves it: one compact JSON object, or empty.
 func (tx *Transaction) Seal() { tx.parser().seal(tx) }
 
 // seal sets tx.Hash to the first 16 bytes of the SHA-256 of
 //
 //	u8 endpoint | uvarint number of operations | each operation as in a record,
-//	an argument given as null counting as absent where both mean the same, and a
-//	name in place of an integer as a string, its bit set in Ref | metadata in
-//	canonical form | of a transaction that reverses a commit: u8 0, uvarint global_seq
+//	except that an argument given as null counts as absent where both mean the same,
+//	and that a name in place of an integer is a string whose bit in Ref is set |
+//	metadata in canonical form | if the transaction reverses a commit: u8 0, uvarint
+//	global_seq of that commit
 //
 // Absent metadata and {} are the same. The hash does not depend on the key. It
 // is written to the log: the form must never change.

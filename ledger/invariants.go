@@ -7,8 +7,7 @@ import (
 )
 
 // Invariants checks all relations between the records from scratch, which is
-// slow. The error names those that do not hold. It is for tests and
-// verification.
+// slow. The error names those that do not hold, up to a limit. It is for tests.
 func (s *State) Invariants() error {
 	v := verifier{s: s, totals: map[uint32]classCounts{}}
 	v.containers()
@@ -257,7 +256,7 @@ func (v *verifier) climb(ref uint32) {
 	}
 }
 
-// gridStacks counts the placements that hold stacks.
+// gridStacks counts the stacks in Grids, each of which has one placement.
 func (v *verifier) gridStacks() (n int) {
 	treeWalk(containersByKind{v.s}, v.s.byKind, rank{int64(Grid), 0}, func(ref uint32) bool {
 		n += int(v.s.containers.at(ref).stacks)

@@ -46,7 +46,7 @@ func (v *verifier) grid(cref uint32, c *container) {
 	v.holds(cref, c, inside)
 }
 
-// floors checks what first fit remembers of a grid. plane has the cells that are
+// floors checks what first fit remembers about a grid. plane has the cells that are
 // actually occupied.
 func (v *verifier) floors(c *container, g *grid, plane []uint64) {
 	if f := &v.s.fit; f.of == c.grid && g.bits == nil && !slices.Equal(f.plane, plane) {

@@ -38,8 +38,9 @@ const (
 )
 
 // Invert gives tx, which reverses the commit seq, the operations that undo that
-// commit: the inverse operations in reverse order. rec is the commit's record; tx
-// keeps no reference to its memory. If the commit can't be reversed, Apply rejects tx.
+// commit: the inverse operations in reverse order. rec is the commit's record, which
+// the caller may reuse: tx keeps only its strings. If the commit can't be reversed,
+// Apply rejects tx.
 func (tx *Transaction) Invert(rec *Record, seq uint64) {
 	v := inverter{rec: rec, to: &inverse{seq: seq, minted: rec.Out.FirstMinted}}
 	v.resolve()

@@ -38,8 +38,8 @@ type canonicalizer struct {
 type segment struct{ from, to int }
 
 // value appends the canonical form of the value at the position, which must be
-// well-formed. It calls itself once for each level of nesting, so the parser's
-// limit on levels limits it too.
+// well-formed. Its recursion is as deep as the value is nested, so the parser's limit
+// on levels limits it too.
 func (c *canonicalizer) value(dst []byte) []byte {
 	switch c.peek() {
 	case '{':

@@ -6,8 +6,8 @@ import (
 )
 
 // A nameTable holds the names of containers, or the codes of classes. Containers and
-// classes that have none take no memory in it. A label records the owner of a
-// name and its first bytes; cells hold the rest. Neither has pointers, so
+// classes that have none take no memory in it. A label records the owner and the
+// first bytes of a name; cells hold the rest. Neither has pointers, so
 // millions of names cost the garbage collector nothing.
 //
 //	byText  ─→ label ─→ cell ─→ cell …
@@ -42,7 +42,7 @@ func (r *cell) freeLink() *uint32  { return &r.next }
 // nameBuffer is room for any name.
 type nameBuffer [MaxContainerName]byte
 
-// text returns the name of a label, in the label or in buf.
+// text returns the name of a label. The result is a slice of the label or of buf.
 func (t *nameTable) text(ref uint32, buf *nameBuffer) []byte {
 	r := t.labels.at(ref)
 	n := int(r.n)
