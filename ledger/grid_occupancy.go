@@ -127,8 +127,8 @@ func spanMask(i, first, last int, head, tail uint64) uint64 {
 	return m
 }
 
-// isFree reports whether all cells of the area are free. It ignores one placement, which
-// except names (0: none).
+// isFree reports whether all cells of the area are free. If except is not 0, that
+// placement is ignored.
 func (s *State) isFree(c *container, a area, except uint32) bool {
 	g := s.grids.at(c.grid)
 	if g.bits == nil {

@@ -28,7 +28,7 @@ type Change struct {
 	Width, Height    int
 	Turned           bool
 	Hold             HoldInfo      // HeldChanged: afterwards; Quantity 0 when it has ended
-	Info             ContainerInfo // ContainerCreated and ContainerRenamed: afterwards; the counts are not set
+	Info             ContainerInfo // ContainerCreated and ContainerRenamed: afterwards; the counts and UpdatedSeq may be missing
 	stackRef, inside uint32        // numbers of records
 }
 
@@ -63,7 +63,8 @@ type observation struct {
 	changes []Change
 }
 
-// observeOp adds the changes of the operation. Its undo entries begin at from.
+// observeOp adds the changes that op made. from is the index of the first of its undo
+// entries.
 func (s *State) observeOp(op *Op, from int) {
 	if s.observed.full() {
 		s.observedFull()
@@ -188,7 +189,7 @@ func (o *observation) entry(e undoEntry) {
 	}
 }
 
-// add begins a change of the container.
+// add begins a change to the container.
 func (o *observation) add(kind ChangeKind, cref uint32) *Change {
 	if len(o.changes) == cap(o.changes) {
 		o.changes = slices.Grow(o.changes, 1)
@@ -291,7 +292,7 @@ func (o *observation) touched(entries []undoEntry) {
 	}
 }
 
-// pay sets the payer of the stack that a settled hold was added to.
+// pay sets Payer in the change to the stack that received a settled quantity.
 func (o *observation) pay() {
 	var payer int64
 	for _, c := range o.changes {

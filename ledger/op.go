@@ -39,8 +39,8 @@ const (
 )
 
 // An Op is one operation as requested. Its arguments are in Args in the order of
-// the kind's table (see Args), so one table serves the request parser, the record
-// codec, the responses and the command line.
+// the kind's table (see OpKind.Args), so one table serves the request parser, the
+// record codec, the responses and the command line.
 type Op struct {
 	Kind OpKind
 	Has  uint16         // bit i: argument i was given
@@ -57,8 +57,9 @@ const MaxArgs = 8
 //   - {"minted": n} for an instance minted earlier; Args[i] is n.
 //   - A name or code for a container or class. Apply sets Args[i] to the
 //     integer that it stands for. The record holds only the integer.
-//   - Nothing, for a new container or class with a name or code. Has is not
-//     set, and Apply sets Ref and Args[i] to the id that the ledger assigns.
+//   - Nothing, for a new container or class with a name or code. The bit in Has is
+//     not set. Apply sets the bit in Ref, and sets Args[i] to the id that the ledger
+//     assigns.
 
 // Given reports whether argument i was given, and not as null.
 func (o *Op) Given(i int) bool { return o.Has&^o.Null&(1<<i) != 0 }
@@ -71,7 +72,7 @@ func (o *Op) Get(i int, def int64) int64 {
 	return def
 }
 
-// ContainerKind numbers the kinds of containers. Written to the log.
+// ContainerKind numbers the kinds of containers. The numbers are written to the log.
 type ContainerKind uint8
 
 const (
@@ -179,7 +180,7 @@ const (
 	BalanceAtLeast, BalanceAtMost                   = 3, 4
 	UnchangedContainer, UnchangedSince              = 0, 1
 	StandsInstance, StandsContainer, StandsSlot     = 0, 1, 2
-	// HoldFungible; HoldID is that of SettleHold and ReleaseHold too
+	// HoldFungible; SettleHold and ReleaseHold use HoldID too
 	HoldID, HoldContainer, HoldClass, HoldKey, HoldQuantity, HoldExpiresIn, HoldExpiresAt = 0, 1, 2, 3, 4, 5, 6
 
 	SettleTo, SettleQuantity, SettleKeep, SettleX = 1, 2, 3, 4

@@ -26,9 +26,9 @@ func (s *State) consolidateStacks(op *Op) *Error {
 	return nil
 }
 
-// gather drops all stacks of the class from the container, except into, and
-// returns the sum of their quantities. It removes them from the container's tree as
-// one piece, so that both the removal and its undo cost little per stack.
+// gather drops from the container all stacks of the class except one (into), and
+// returns the sum of the dropped quantities. It removes them from the container's
+// tree as one piece, so that both the removal and its undo cost little per stack.
 func (s *State) gather(cref, kref, into uint32) (moved int64) {
 	c, k, t := s.containers.at(cref), s.classes.at(kref), stacksByClass{s}
 	first, last := rank{k.id, -1}, rank{k.id, math.MaxInt64}
@@ -76,7 +76,7 @@ func (s *State) rejoin(piece uint32) {
 
 // MaxConsolidated is the maximum number of stacks that one transaction may move by
 // ConsolidateStacks. The cost of this operation grows with the number of stored
-// stacks, and no other transaction is judged in the meantime.
+// stacks, and no other transaction is applied in the meantime.
 const MaxConsolidated = 100_000
 
 // wantFewStacks rejects a consolidation of more stacks than a transaction may move.
@@ -103,8 +103,8 @@ func (s *State) wantFewStacks(cref, kref uint32) *Error {
 		s.called(c), s.classCalled(k), MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
 }
 
-// consolidationTarget returns the stack with the given key or, without one, with
-// the lowest key in the container.
+// consolidationTarget returns the stack with the given key. If no key is given, it
+// returns the stack of the class with the lowest key in the container.
 func (s *State) consolidationTarget(op *Op, cref, kref uint32) (uint32, *Error) {
 	if op.Given(ConsolidateKey) {
 		return s.wantStack(cref, kref, op.Args[ConsolidateKey])

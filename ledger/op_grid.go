@@ -7,9 +7,9 @@ type spot struct {
 	found  bool // found by first fit
 }
 
-// stackSpot returns a free place for a new stack in a Grid. It returns none in a
-// Standard container, where stacks have no place, nor if target is an existing stack,
-// which keeps its place: a requested place must be the same.
+// stackSpot returns a free place for a new stack in a Grid. It returns no place in a
+// Standard container, where stacks have none, or if target is an existing stack, which
+// keeps its place. A place requested for an existing stack must be the one that it has.
 func (s *State) stackSpot(c *container, kref uint32, key int64, target uint32, want placeArgs) (spot, *Error) {
 	if c.kind != Grid {
 		return spot{}, nil
@@ -72,8 +72,8 @@ func (s *State) gridFull(c *container, class, key int64, w, h int, want placeArg
 	return e.With(Num("container_id", c.id), Num("class_id", class), Num("key", key), Num("width", int64(w)), Num("height", int64(h)))
 }
 
-// firstSpot searches the whole grid unrotated, then rotated. If a rotation was
-// requested, it searches only that way.
+// firstSpot searches the whole grid for the unrotated rectangle, then for the rotated
+// one. If a rotation was requested, it searches only for the rectangle rotated that way.
 func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
 	if free := int(c.gridWidth)*int(c.gridHeight) - int(s.grids.at(c.grid).occupied); w*h > free {
 		return spot{}, false
@@ -94,7 +94,7 @@ func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
 }
 
 // wantFree returns an error for a rectangle that extends beyond the grid or overlaps a
-// placement other than except.
+// placement. If except is not 0, that placement is ignored.
 func (s *State) wantFree(c *container, x, y int64, w, h int, except uint32) (area, *Error) {
 	details := func(e *Error) *Error {
 		return e.With(Num("container_id", c.id), Num("x", x), Num("y", y), Num("width", int64(w)), Num("height", int64(h)))

@@ -98,7 +98,7 @@ func (s *State) settleHold(op *Op) *Error {
 	return nil
 }
 
-// wantHeld returns an error for a quantity below 1, or more than the hold has.
+// wantHeld returns an error for a quantity that is below 1 or more than the hold has.
 func wantHeld(h *hold, q int64) *Error {
 	if err := wantQuantity(q); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (s *State) wantNotHeld(ref uint32) *Error {
 		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", r.key), Num("held", held))
 }
 
-// wantNoneHeld returns an error if there are holds on stacks of the class other
-// than into.
+// wantNoneHeld returns an error if there are holds on stacks of the class in the
+// container. Holds on the target of the consolidation, into, are allowed.
 func (s *State) wantNoneHeld(cref, kref, into uint32) (err *Error) {
 	if s.classes.at(kref).held == 0 {
 		return nil

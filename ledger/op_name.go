@@ -2,8 +2,8 @@ package ledger
 
 import "strings"
 
-// wantFreeName returns an error if a container other than ref has the name. A
-// sender limited to owners learns only that the name is not available.
+// wantFreeName returns an error if a container other than ref has the name. A sender
+// that may not use that container learns only that the name is taken.
 func (s *State) wantFreeName(name string, ref uint32) *Error {
 	holder := uint32(0)
 	if name != "" {

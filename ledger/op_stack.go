@@ -89,7 +89,7 @@ func (s *State) wantStacksOf(op *Op, container, class int, want placeArgs) (cref
 	return cref, kref, s.wantStackKinds(c, k, want)
 }
 
-// wantAvailable returns an error for a quantity below 1, or more than the stack
+// wantAvailable returns an error for a quantity that is below 1 or more than the stack
 // has available.
 func (s *State) wantAvailable(source uint32, q int64) *Error {
 	if err := wantQuantity(q); err != nil {
@@ -157,8 +157,8 @@ func (s *State) transferFungible(op *Op) *Error {
 	return nil
 }
 
-// wantStackKinds checks that the container can hold stacks, that the place fits its
-// kind, and that the class is fungible.
+// wantStackKinds checks that the container can hold stacks, that the place fits the
+// container's kind, and that the class is fungible.
 func (s *State) wantStackKinds(c *container, k *class, want placeArgs) *Error {
 	if err := s.wantStacks(c); err != nil {
 		return err

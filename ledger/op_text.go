@@ -20,7 +20,7 @@ var (
 	mintedArgs = argSet(ofType(ArgInstance)) // may be {"minted": n}
 )
 
-// argSet returns, for each kind, the set of arguments for which is returns true.
+// argSet returns, for each kind, the set of arguments that the given function accepts.
 func argSet(is func(Arg) bool) [NumOpKinds]uint16 {
 	return perKind(func(k OpKind) (set uint16) {
 		for i, a := range k.Args() {
@@ -79,7 +79,8 @@ func (o *Op) setAssigned(id int64) {
 	o.Args[bits.TrailingZeros16(newID)] = id
 }
 
-// validWas reports whether was can be the texts that a rename replaced.
+// validWas reports whether its argument can hold the texts that the operation, a
+// rename, replaced. It returns false for operations of other kinds.
 func (o *Op) validWas(was string) bool {
 	texts := o.Has & textArgs[o.Kind]
 	if o.Kind != RenameContainer && o.Kind != RenameClass || strings.Count(was, "\n") != bits.OnesCount16(texts)-1 {
@@ -94,7 +95,7 @@ func (o *Op) validWas(was string) bool {
 	return true
 }
 
-// Lengths of names and codes; each has at least one character.
+// Maximum lengths of names and codes, in characters. The minimum is 1.
 const (
 	MaxContainerName = 128
 	MaxClassCode     = 32
@@ -107,7 +108,7 @@ func ValidContainerName[T string | []byte](name T) bool {
 	return validReference(name, MaxContainerName)
 }
 
-// ValidClassCode reports whether a class may have the code. The rule is that for
+// ValidClassCode reports whether a class may have the code. The rule is the same as for
 // container names, but with at most 32 characters.
 func ValidClassCode[T string | []byte](code T) bool { return validReference(code, MaxClassCode) }
 

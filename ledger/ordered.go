@@ -15,7 +15,8 @@ const pageLen = 256
 // before it, 0 if they are equal, above 0 if it comes after.
 type position func(ref uint32) int
 
-// seek returns the page and index of the first record that does not come before at.
+// seek returns the page and index of the first record that does not come before the
+// given position.
 func (o *ordered) seek(at position) (page, i int) {
 	page = sort.Search(len(o.pages), func(p int) bool { return at(o.pages[p][len(o.pages[p])-1]) >= 0 })
 	if page < len(o.pages) {
@@ -94,7 +95,7 @@ func (o *ordered) fill(refs []uint32) {
 	}
 }
 
-// walk visits the records, beginning at at, until visit returns false. Then the
+// walk visits the records from the given position on, until visit returns false. Then the
 // result is false too. visit must not change the order.
 func (o *ordered) walk(at position, visit func(ref uint32) bool) bool {
 	p, i := o.seek(at)
