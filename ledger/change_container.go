@@ -2,8 +2,8 @@ package ledger
 
 // Changes to containers, classes and shapes. The link and unlink functions only add
 // a record to its index and trees, or remove it from them; undo uses them too. The
-// functions that make a change call them, update the digest, and record how to undo
-// the change.
+// functions that make a change also update the digest and, except for changeUpdated,
+// record how to undo the change.
 
 func containerHash(id int64) uint64 { return place2Words(uint64(id), 0) }
 
@@ -88,7 +88,7 @@ func (s *State) touch(ref uint32) {
 	s.changeUpdated(c)
 }
 
-// changeUpdated is like touch, but can't be undone.
+// changeUpdated is like touch, but does not record how to undo the change.
 func (s *State) changeUpdated(c *container) {
 	before := updatedItem(c)
 	c.updated = s.seq

@@ -26,8 +26,8 @@ func (s *State) heldOf(r *stack) int64 {
 // available returns the quantity of the stack that is not held.
 func (s *State) available(r *stack) int64 { return r.quantity - s.heldOf(r) }
 
-// addHeld changes a hold's quantity and the sums that include it. The caller
-// updates the digest.
+// addHeld adds quantity, which may be negative, to a hold's quantity and to the sums
+// that include it. The caller updates the digest.
 func (s *State) addHeld(ref uint32, quantity int64) {
 	h := s.holds.at(ref)
 	h.quantity += quantity

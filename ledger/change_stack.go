@@ -74,8 +74,8 @@ func (s *State) setQuantity(ref uint32, quantity int64) {
 	s.changeQuantity(r, s.stackIdentity(r), quantity)
 }
 
-// changeQuantity is like setQuantity, but the quantity must be above 0, and the
-// change can't be undone.
+// changeQuantity is like setQuantity, but the quantity must be above 0, and it does
+// not record how to undo the change.
 func (s *State) changeQuantity(r *stack, identity uint64, quantity int64) {
 	s.digest += stackItem(identity, quantity) - stackItem(identity, r.quantity)
 	r.quantity = quantity

@@ -6,8 +6,8 @@ import (
 )
 
 // Changes collects the changes of replayed commits, in order. The zero value is
-// empty. Nearly all of them change the quantity of a stack, and each of those takes
-// one cache line.
+// empty. Nearly all of the changes are to the quantity of a stack and take one cache
+// line each.
 type Changes struct {
 	list   []StackChange
 	others []Change // changes that need more fields than a StackChange has

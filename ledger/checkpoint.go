@@ -38,7 +38,8 @@ import (
 //	124  4  CRC32C of bytes 0..123
 //
 // An item is one byte for its kind, then unsigned LEB128 numbers in their
-// shortest form. A string is its length and its bytes. Items come in this order:
+// shortest form. A string is its length and its bytes. Items come in this order,
+// unless their description says otherwise:
 //
 //	1 class       id, registered_seq, decimals*2+fungible, name, added (high and low 64 bits),
 //	              removed (the same), minted, burned; by id
@@ -102,8 +103,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrCheckpointVersion means that a newer version of the program is required.
 var ErrCheckpointVersion = errors.New("the checkpoint was made by a newer version of this program")
 
-// ErrCheckpointWindow means that the checkpoint is intact, but lacks idempotency
-// keys that the configuration requires.
+// ErrCheckpointWindow means that the header of the checkpoint is valid, but says that
+// the checkpoint lacks idempotency keys that the configuration requires. The rest of
+// the checkpoint has not been checked.
 var ErrCheckpointWindow = errors.New("the checkpoint holds fewer idempotency keys than -idempotency-keys requires")
 
 // A CheckpointPlace is the position of a checkpoint in a log. Package ledger does

@@ -7,8 +7,8 @@ import (
 )
 
 // SetHeaderKey reconciles the values of the header X-Idempotency-Key with the key
-// of the body, and finalizes tx.Key and tx.Hash. There are no values if the header
-// is absent.
+// of the body, and sets tx.Key and tx.Hash. The key is then final, but SetSender may
+// still change the hash. There are no values if the header is absent.
 // Errors: InvalidRequest (not 1 to 255 bytes of printable ASCII),
 // IdempotencyKeyMismatch (the header and the body, or two headers, differ).
 func (tx *Transaction) SetHeaderKey(values []string) *Error {

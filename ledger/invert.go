@@ -92,7 +92,8 @@ type inverter struct {
 	err      *Error
 }
 
-// resolve copies the operations, with the ids of the instances minted.
+// resolve copies the operations, and replaces {"minted": n} with the ids of the
+// instances.
 func (v *inverter) resolve() {
 	n := len(v.rec.Tx.Ops) // no operation has more than one inverse
 	v.to.ops, v.to.guards, v.ops = make([]Op, 0, n), make([]guard, 0, n), make([]Op, 0, n)

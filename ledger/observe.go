@@ -48,10 +48,10 @@ const (
 	ContainerTouched ChangeKind = 9 // only its updated_seq
 )
 
-// Observe makes into receive all changes that replayed commits make to containers. If
-// there is no room before an operation, the state calls full, which must make room or
-// call Observe with another Changes. A nil into ends the observation, and then replay
-// costs nothing extra.
+// Observe sets the Changes that receives all changes that replayed commits make to
+// containers. If it has no room before an operation, the state calls full, which must
+// make room or call Observe with another Changes. If into is nil, the observation ends,
+// and then replay costs nothing extra.
 func (s *State) Observe(into *Changes, full func()) {
 	s.observed, s.observedFull = into, full
 }

@@ -54,7 +54,8 @@ type Op struct {
 const MaxArgs = 8
 
 // A reference takes the place of an integer:
-//   - {"minted": n} for an instance minted earlier; Args[i] is n.
+//   - {"minted": n} for an instance that the same transaction minted earlier; Args[i]
+//     is n.
 //   - A name or code for a container or class. Apply sets Args[i] to the
 //     integer that it stands for. The record holds only the integer.
 //   - Nothing, for a new container or class with a name or code. The bit in Has is

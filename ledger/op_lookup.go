@@ -1,6 +1,7 @@
 package ledger
 
-// Lookups turn the arguments of an operation into records, or return an error.
+// Lookups turn the arguments of an operation into records. If there is no such record,
+// the functions named look return 0, and those named want return an error.
 
 // lookContainer returns the container that argument i names, or 0.
 func (s *State) lookContainer(op *Op, i int) uint32 {
@@ -100,8 +101,8 @@ func (s *State) wantStack(cref, kref uint32, key int64) (uint32, *Error) {
 	return ref, nil
 }
 
-// wantInstance finds the instance that argument i names, by its id or as the
-// n-th that this transaction minted.
+// wantInstance finds the instance that argument i names, either by its id or as the
+// n-th that this transaction minted, where n counts from 0.
 func (s *State) wantInstance(op *Op, i int) (uint32, *instance, *Error) {
 	name, id := op.Kind.Args()[i].Name, op.Args[i]
 	if op.Ref&(1<<i) != 0 {

@@ -71,7 +71,8 @@ func (s *State) renameClass(op *Op) *Error {
 	return nil
 }
 
-// decideRenamed adds to the outcome the text that a rename replaced.
+// decideRenamed adds to the outcome the texts that a rename replaced, separated by
+// newlines.
 func (s *State) decideRenamed(was string) {
 	s.doing.out.Decisions = append(s.doing.out.Decisions, Decision{Op: s.doing.op, Renamed: true, Was: was})
 }
