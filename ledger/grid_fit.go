@@ -70,8 +70,8 @@ func (s *State) markFitted(c *container, a area, on bool) {
 	}
 }
 
-// firstPlace returns the first free place in a grid for w x h cells, a size that
-// includes any rotation. It searches only the rows that the grid's floors leave open.
+// firstPlace returns the first free place in a grid for w x h cells, which is the size
+// after any rotation. It searches only the rows that the grid's floors leave open.
 func (s *State) firstPlace(c *container, w, h int) (x, y int, ok bool) {
 	g, width, end := s.grids.at(c.grid), int(c.gridWidth), int(c.gridHeight)-h+1
 	if w > width || end <= 0 {

@@ -1,7 +1,7 @@
 package ledger
 
-// A fitFloor records that no free rectangle of w x h cells, a size that includes any
-// rotation, begins above row y. Rows lo to hi-1 are an exception: cells near them have
+// A fitFloor records that no free rectangle of w x h cells (the size after any
+// rotation) begins above row y. Rows lo to hi-1 are an exception: cells near them have
 // become free since, so a rectangle may begin there. First fit searches only those rows,
 // and the rows from y on. In row y, none begins before column x. The same holds for
 // larger rectangles. A floor may record less than is true.

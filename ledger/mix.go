@@ -9,9 +9,9 @@ import (
 
 // The mixing hash of the state multiplies two 64-bit words to 128 bits and folds
 // the halves, as the wyhash family does. It computes the items of the digest.
-// Seeded with secret words, it places records in the indexes and gives the trees
-// their priorities. Digests are written to the log: never change the
-// constants.
+// Seeded with secret words, it places records in the indexes, except in those by text,
+// and gives the trees their priorities. Digests are written to the log: never change
+// the constants.
 const (
 	mix0 = 0x9e3779b97f4a7c15 // fraction of the golden ratio
 	mix1 = 0xa0761d6478bd642f // random odd words, in which about 32 bits are set
