@@ -69,14 +69,14 @@ func (c *Changes) Bytes() int {
 // Reset makes c empty, and keeps its memory.
 func (c *Changes) Reset() { c.list, c.others = c.list[:0], c.others[:0] }
 
-// PrefetchChanges starts to load into the processor's cache changes that will soon
-// be read. It does not wait for them.
+// PrefetchChanges starts to load changes into the processor's cache, so that they are
+// there when they are read soon after. It does not wait for them.
 func PrefetchChanges(list []*StackChange) {
 	prefetchLines(*(*[]unsafe.Pointer)(unsafe.Pointer(&list)))
 }
 
-// ahead appends to at the addresses of up to n elements that add will return next.
-// They are probably not in the processor's cache.
+// ahead appends the addresses of up to n elements that add will return next. They are
+// probably not in the processor's cache.
 func (c *Changes) ahead(at []unsafe.Pointer, n int) []unsafe.Pointer {
 	room := c.list[len(c.list):cap(c.list)]
 	for i := range room[:min(n, len(room))] {
