@@ -15,13 +15,13 @@ type ParseLimits struct {
 // nothing once it has seen a few requests.
 type requestParser struct {
 	jsonScanner
-	ops        []Op              // of the whole body; a transaction's are a range of it
+	ops        []Op              // of the whole body, or of all lines since Reset; a transaction's are a range of them
 	arena      []byte            // keys and metadata that could not stay in the body
 	texts      []byte            // the strings in the operation being read
 	spans      [MaxArgs]nameSpan // their positions in texts, by argument
 	op         int               // index of the operation being read, or NoOperation
 	conditions bool              // a transaction that has only conditions is accepted
-	mints      int               // MintInstance operations before that one in its transaction
+	mints      int               // MintInstance operations before the one being read, in its transaction
 	lastKind   OpKind            // kind of the previous operation, a good guess for the next
 	canon      canonicalizer     // for the request hash
 	hashed     []byte            // input of the request hash
@@ -32,11 +32,11 @@ type requestParser struct {
 // tx, which may be reused; its previous content is lost. The slices of tx then
 // alias body, or memory that tx keeps. They are valid until the body changes or tx is
 // parsed into again. If there may be a header, call SetHeaderKey next; after
-// that, Key and Hash are final.
+// that, Key is final. So is Hash, unless SetSender changes it.
 //
-// Errors: MalformedJSON with the offset, InvalidRequest with the field, or
-// UnknownOperation with the op. OpIndex is set if one operation is at fault. tx
-// must not be used after an error.
+// Errors: MalformedJSON with the offset, InvalidRequest with the field,
+// UnknownOperation with the op, or PayloadTooLarge for a body of 2 GiB or more.
+// OpIndex is set if one operation is at fault. tx must not be used after an error.
 func ParseTransaction(body []byte, tx *Transaction, lim ParseLimits) *Error {
 	p := tx.reset(EndpointCommit)
 	if p.begin(body, lim) {
@@ -103,8 +103,8 @@ func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	return true
 }
 
-// rewind returns to an earlier position, which must be outside of the values
-// that skip is inside of.
+// rewind returns to an earlier position. That position must be outside of every
+// value that skip has begun but not finished.
 func (p *requestParser) rewind(pos int) {
 	p.pos, p.spaces, p.err = pos, 0, nil
 	p.names, p.text, p.open = p.names[:0], p.text[:0], p.open[:0]
@@ -127,8 +127,8 @@ func (p *requestParser) finish() *Error {
 	return fault
 }
 
-// invalid records an InvalidRequest in the given field. The message is a sentence
-// without its period. An earlier fault is kept.
+// invalid records an InvalidRequest for the given field, and returns false. The
+// message is a sentence without its period. An earlier fault is kept.
 func (p *requestParser) invalid(field, format string, args ...any) bool {
 	if p.err == nil {
 		p.err = Errorf(InvalidRequest, format+".", args...).With(Text("field", field)).At(p.op)
@@ -136,8 +136,8 @@ func (p *requestParser) invalid(field, format string, args ...any) bool {
 	return false
 }
 
-// enter skips the bracket that begins an object or array. what describes the expected
-// value in errors.
+// enter skips the bracket that begins an object or array. The argument what is the
+// description of the expected value in errors.
 func (p *requestParser) enter(bracket byte, level int, field, what string) bool {
 	if p.peek() != bracket {
 		return p.invalid(field, "%s must be %s", field, what)
@@ -160,8 +160,8 @@ func fieldNames(names ...string) (t []fieldName) {
 }
 
 // fields reads the rest of an object whose fields are those of the table, in any
-// order. value reads the value of field i. seen has bit i set if field i was
-// present.
+// order. It calls value(i) to read the value of field i. In seen, bit i is set if
+// field i was present.
 func (p *requestParser) fields(table []fieldName, value func(i int) bool) (seen uint, ok bool) {
 	guess := 0
 	for begin := true; p.more('}', begin); begin = false {

@@ -1,8 +1,9 @@
 package ledger
 
-// BatchRequest is a decoded POST /v1/commit/batch. Its transactions alias the
-// body, or memory that the BatchRequest keeps for reuse. All operations are in
-// one array, one after another.
+// BatchRequest holds the transactions of a decoded POST /v1/commit/batch, or of lines
+// of a stream (see ParseLine). They alias the body or the lines, or memory that the
+// BatchRequest keeps for reuse. Their operations are in one array, one after another.
+// If that array has to grow, the operations of earlier transactions stay in the old one.
 type BatchRequest struct {
 	StopOnError bool          // on_error is "stop"
 	Txs         []Transaction // in the order of the request
@@ -80,8 +81,7 @@ func (p *requestParser) transactions(b *BatchRequest, level int) bool {
 }
 
 // batchMember reads one transaction of a batch. If it is malformed, it is skipped as
-// plain JSON, and the fault is returned. p.err then reports whether it
-// is JSON at all.
+// plain JSON, and the fault is returned. If it is not even JSON, p.err is set.
 func (p *requestParser) batchMember(tx *Transaction, level int) *Error {
 	start, ops := p.pos, len(p.ops)
 	if p.similar(tx, level) {

@@ -16,12 +16,12 @@ type form struct {
 	ops   []Op       // operations of that transaction
 	at    formPlace
 
-	score int // grows with each transaction of the form, and shrinks with each other one
+	score int // grows with each transaction that has the form, and shrinks with each one that does not
 	pause int // number of transactions for which there is no form, after one was given up
-	wait  int // number of them that are left
+	wait  int // how many of those are left
 }
 
-// A formPlace holds everything besides the text that the parser's verdict depends on.
+// A formPlace holds everything, apart from the text, that the parser's verdict depends on.
 type formPlace struct {
 	level, maxLevel int
 	conditions      bool
@@ -45,9 +45,9 @@ const (
 
 const (
 	formBytes  = 1 << 10 // maximum size of a transaction whose form is kept
-	formScore  = 8       // maximum score; that of a new form is a quarter
+	formScore  = 8       // maximum score; a new form starts with a quarter of it
 	formPause  = 512     // maximum pause
-	formDigits = 18      // maximum number of digits, which fit in an int64
+	formDigits = 18      // maximum number of digits; that many always fit in an int64
 )
 
 // similar is like transaction. It is fast if tx has the form.
@@ -76,7 +76,8 @@ func (p *requestParser) similar(tx *Transaction, level int) bool {
 	return true
 }
 
-// count gives up a form that seldom fits, which costs more than it saves.
+// count updates the score. It gives up a form that fits so seldom that it costs more
+// than it saves.
 func (f *form) count(fits bool) {
 	switch {
 	case fits && f.score < formScore:
@@ -117,8 +118,9 @@ func (p *requestParser) repeat(f *form, tx *Transaction) bool {
 	return true
 }
 
-// read reads the integers of a transaction into ops, and its key. The transaction
-// begins at pos of d. end is negative if it does not have the form.
+// read reads the transaction that begins at d[pos]. It stores the integers in ops, and
+// returns the key and the position after the transaction. end is negative if the
+// transaction does not have the form.
 func (f *form) read(ops []Op, d []byte, pos int) (key []byte, end int) {
 	for i := range f.parts {
 		part := &f.parts[i]
@@ -154,14 +156,15 @@ func (f *form) read(ops []Op, d []byte, pos int) (key []byte, end int) {
 	return nil, -1
 }
 
-// Arguments of which every integer in a range is accepted.
+// Arguments that accept every integer in a range.
 var formArgs = argSet(func(a Arg) bool {
 	r := valueRanges[a.Type]
 	return r.min < r.max && a.Type != ArgRotation
 })
 
 // take sets the form to that of tx, which has the given text. It returns false if tx
-// has no form: if it has metadata, names, escapes, or integers that cut does not accept.
+// has no form: if it is longer than formBytes, or has metadata, names, escapes, or
+// integers that cut does not accept.
 func (f *form) take(tx *Transaction, text []byte) bool {
 	if len(text) > formBytes || len(tx.Metadata) > 0 || bytes.IndexByte(text, '\\') >= 0 {
 		return false

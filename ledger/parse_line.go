@@ -6,7 +6,7 @@ func (b *BatchRequest) Reset() {
 	b.parser.ops, b.parser.arena = recycled(b.parser.ops, keepOps), recycled(b.parser.arena, keepBytes)
 }
 
-// ParseLine reads one line of a stream of commits like a body of ParseTransaction,
+// ParseLine reads one line of a stream of commits, as ParseTransaction reads a body,
 // and adds it to b. A line that is not a transaction fails alone; its error is in
 // b.Errs. The transactions of b alias their lines, which must not change before Reset.
 func (b *BatchRequest) ParseLine(line []byte, lim ParseLimits) {

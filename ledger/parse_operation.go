@@ -120,7 +120,7 @@ func (p *requestParser) findOpName(op *Op, level int) bool {
 }
 
 // arguments reads the args object, and for the two registrations the request
-// object inside it. For an unknown operation it only checks that they are objects.
+// object inside it. For an unknown operation it only checks that args is an object.
 func (p *requestParser) arguments(op *Op, level int) bool {
 	switch {
 	case op.Kind == 0:

@@ -133,8 +133,8 @@ func (p *requestParser) key(tx *Transaction) bool {
 	return true
 }
 
-// keep returns what appending adds to the arena. A growing arena moves, but
-// what was kept before stays valid where it is.
+// keep calls a function that appends to the arena, and returns the bytes that it
+// added. A growing arena moves, but what was kept before stays valid where it is.
 func (p *requestParser) keep(appending func([]byte) []byte) []byte {
 	start := len(p.arena)
 	p.arena = appending(p.arena)

@@ -11,12 +11,13 @@ import (
 //
 //	TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5
 //
-// Values are JSON values without quotes (kind=Standard, also in lower case,
-// owner=null, fungible=false). A value with spaces has quotes, name="two words",
-// with \" and \\ inside them. instance_id=minted:0 means {"minted":0}, which is
-// not checked against the preceding operations. A container or class that is not a
-// number is a name or code. The arguments of the registrations follow the name
-// directly. Errors name the word at fault and the arguments expected.
+// Values are JSON values without quotes (owner=null, fungible=false, kind=Standard
+// or kind=standard). A value with spaces needs quotes, as in name="two words"; inside
+// them, \" and \\ stand for a quote and a backslash. instance_id=minted:0 means
+// {"minted":0}, which is not checked against the preceding operations. A container or
+// class that is not a number is a name or code. The arguments of the registrations
+// follow the name directly. An error names the word or argument at fault, and usually
+// says what is expected.
 func ParseOpWords(words string) (Op, error) {
 	list, err := splitWords(words)
 	if err != nil {
@@ -54,7 +55,8 @@ func ParseOpList(list []string) (Op, error) {
 	return op, nil
 }
 
-// ValidWord reports whether word is name=value for an argument of the kind.
+// ValidWord reports whether word is name=value, with the name of an argument of that
+// kind of operation and a value that the argument accepts.
 func ValidWord(kind OpKind, word string) bool {
 	var p requestParser
 	p.begin(nil, ParseLimits{})

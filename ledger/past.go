@@ -1,8 +1,8 @@
 package ledger
 
-// A Past builds the state of a single container as it was after a commit. It
-// receives the last change of each thing up to then, each thing once. For a stack
-// that is the last of StackChanged and HeldChanged; each hold has its own
+// A Past builds the state of a single container as it was after a commit. For each
+// stack, hold and instance in it, it receives the last change up to that commit, once.
+// For a stack that is the last of StackChanged and HeldChanged; each hold has its own
 // HeldChanged, after its stack. All reads of the container then return what they
 // returned at that time.
 type Past struct {
@@ -14,9 +14,9 @@ type Past struct {
 // PastThing is the approximate memory of one stack, hold or instance, in bytes.
 const PastThing = 192
 
-// NewPast begins with the container as it was after commit seq. used is
-// a past that is no longer read, or nil. Its memory is reused, because allocating a
-// state takes longer than building a small container.
+// NewPast begins with the container as it was after commit seq. The argument used is
+// a past state that is no longer read, or nil. Its memory is reused, because allocating
+// a state takes longer than building a small container.
 func NewPast(seq uint64, info ContainerInfo, used *State) *Past {
 	s := NewState(Config{})
 	s.seq = seq
@@ -64,7 +64,7 @@ func (p *Past) Bare(updated uint64, stacks, instances int) *State {
 	return p.State(updated)
 }
 
-// State returns the finished state. updated is the container's last change.
+// State returns the finished state. updated is the updated_seq of the container.
 func (p *Past) State(updated uint64) *State {
 	p.s.containers.at(p.cref).updated = updated
 	p.s.clearUndo()

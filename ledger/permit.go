@@ -53,7 +53,8 @@ func wantMoves(op *Op) *Error {
 // Limited reports whether the sender may only use containers of certain owners.
 func (p *Permit) Limited() bool { return p != nil && p.Owners != nil }
 
-// allows reports whether the sender may use containers of the owner, 0 for none.
+// allows reports whether the sender may use containers of the owner. The owner 0 stands
+// for containers without an owner.
 func (p *Permit) allows(owner int64) bool {
 	if !p.Limited() {
 		return true
@@ -117,7 +118,7 @@ func (s *State) mayUse(ref uint32) bool {
 }
 
 // wantNoneLoose returns an error if an instance is left where no sender limited to
-// owners may use it. The operation at fault is the last one that did so.
+// owners may use it. The operation at fault is the last one that left such an instance.
 func (s *State) wantNoneLoose() *Error {
 	for i := len(s.loose) - 1; i >= 0; i-- {
 		l := s.loose[i]

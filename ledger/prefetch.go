@@ -52,9 +52,11 @@ type ahead struct {
 	same     int   // containers in a row at that distance; 0 after a wrong guess, and after a transfer for which Apply searches
 }
 
-// Expect makes the next Prefetch load what the operations of tx will read, as far
-// as there is room. Like Apply, both need exclusive access to the state. The stacks
-// of a plain transfer are worth finding even if they are in the processor's cache.
+// Expect makes the next Prefetch load the stacks that tx will read, as far as there is
+// room. It does so for every plain transfer, because its stacks are worth finding even if
+// they are in the processor's cache. For other transactions it does so only if there are
+// at least prefetchFrom stacks and at most prefetchOps operations. Like Apply, Expect
+// and Prefetch need exclusive access to the state.
 func (s *State) Expect(tx *Transaction) {
 	tx.sides = 0
 	if tx.isPlainTransfer() {
@@ -170,8 +172,8 @@ func (s *State) loadContainers(sides []side) {
 	prefetchLines(at)
 }
 
-// loadStacks finds the stacks of the sides and starts to load them. Their containers
-// are loaded.
+// loadStacks finds the stacks of the sides and starts to load them. loadContainers must
+// have been called before.
 func (s *State) loadStacks(sides []side) {
 	var room [2 * prefetchSides]unsafe.Pointer
 	at := room[:0]
@@ -223,7 +225,7 @@ func (s *State) loadStacks(sides []side) {
 	prefetchLines(at)
 }
 
-// stackLines appends the addresses of what a transfer reads of a stack, which may be
+// stackLines appends the addresses of what a transfer reads from a stack, which may be
 // on two cache lines.
 func (s *State) stackLines(at []unsafe.Pointer, ref uint32) []unsafe.Pointer {
 	r := s.stacks.at(ref)

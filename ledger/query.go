@@ -16,7 +16,7 @@ type ContainerInfo struct {
 // Balance is one stack.
 type Balance struct {
 	ClassID, Key, Quantity int64
-	Held                   int64 // of the quantity, by holds
+	Held                   int64 // the part of the quantity that is held
 }
 
 // HoldInfo is a quantity that is held.
@@ -67,7 +67,7 @@ type ShapeInfo struct {
 type ClassStats struct {
 	ClassID                                 int64
 	TotalQuantity                           int64
-	TotalHeld                               int64 // of the total quantity, by holds
+	TotalHeld                               int64 // the part of the total quantity that is held
 	TotalAdded, TotalRemoved                Uint128
 	Stacks, Containers                      int64
 	InstancesMinted, InstancesBurned, Alive int64

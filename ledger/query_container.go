@@ -34,9 +34,10 @@ type ContainerFilter struct {
 	Kind  ContainerKind
 }
 
-// Containers appends up to limit containers with id above after, by id. more
-// reports whether there may be others, above last. A page reads at most maxSkipped
-// containers besides those that it returns.
+// Containers appends up to limit containers, ordered by id. The argument after is the
+// last id already read, or 0; the page starts with the next one. If more is true, there
+// may be others, with ids greater than last. A page reads at most maxSkipped containers
+// besides those that it returns.
 func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	var order nodes = containersByID{s}
 	root, from := s.byID, rank{major: after}
@@ -66,7 +67,8 @@ type containerPage struct {
 	more           bool
 }
 
-// take appends a container of the kind, and reports whether to continue.
+// take appends the container if it is of the page's kind, and reports whether to
+// continue.
 func (p *containerPage) take(s *State, ref uint32) bool {
 	c := s.containers.at(ref)
 	if p.kind != 0 && c.kind != p.kind {
@@ -88,9 +90,10 @@ type BalanceFilter struct{ ClassID, Key *int64 }
 // StackKey orders the stacks of a container.
 type StackKey struct{ ClassID, Key int64 }
 
-// Balances appends up to limit stacks after the given one (nil: from the first)
-// by class_id, then key. more reports whether there may be others, after last.
-// Errors: ContainerNotFound, WrongContainerKind for Slots.
+// Balances appends up to limit stacks of a container, ordered by class_id, then key. The
+// argument after is the last stack already read, or nil; the page starts with the next
+// one. If more is true, there may be others that come after last. Errors:
+// ContainerNotFound, WrongContainerKind for Slots.
 func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackKey, limit int) (out []Balance, last StackKey, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {
@@ -128,7 +131,7 @@ func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackK
 	return dst, last, more, nil
 }
 
-// balancesOfKey finds the stack of the key in each class directly, without
+// balancesOfKey finds the stack with the filter's key in each class directly, without
 // visiting the other keys of the class.
 func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from rank, limit int) (out []Balance, last StackKey, more bool) {
 	key := *f.Key
@@ -167,9 +170,9 @@ func (s *State) balance(ref uint32) Balance {
 	return Balance{ClassID: s.classes.at(r.class).id, Key: r.key, Quantity: r.quantity, Held: s.heldOf(r)}
 }
 
-// SlotEntries appends up to limit occupied slots with an index above after (-1:
-// all), by index. more reports whether there are others. Errors:
-// ContainerNotFound, WrongContainerKind.
+// SlotEntries appends up to limit occupied slots, ordered by index. The argument after
+// is the last index already read, or -1; the page starts with the next one. more reports
+// whether there are others. Errors: ContainerNotFound, WrongContainerKind.
 func (s *State) SlotEntries(dst []SlotEntry, id int64, after int, limit int) (out []SlotEntry, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {

@@ -3,8 +3,9 @@ package ledger
 // Cell is a grid cell.
 type Cell struct{ X, Y int }
 
-// Placements appends up to limit placements by y, then x, after the given
-// anchor (nil: from the first), that overlap region (nil: all). more reports
+// Placements appends up to limit placements that overlap the region; nil is the whole
+// grid. They are ordered by the y, then the x, of their anchors. The argument after is
+// the last anchor already read, or nil; the page starts with the next one. more reports
 // whether there are others. Errors: ContainerNotFound, WrongContainerKind.
 func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell, limit int) (out []Placement, more bool, err *Error) {
 	cref := s.findContainer(id)
@@ -30,7 +31,7 @@ func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell,
 	return w.dst, w.more, nil
 }
 
-// clipRegion cuts a region to the grid. ok is false if nothing is left.
+// clipRegion clips a region to the grid. ok is false if nothing is left.
 func clipRegion(c *container, r *Rect) (a area, ok bool) {
 	x0, x1 := clipSide(r.X, r.Width, int64(c.gridWidth))
 	y0, y1 := clipSide(r.Y, r.Height, int64(c.gridHeight))

@@ -1,10 +1,10 @@
 package ledger
 
-// Reads of holds, and of the holds that expire next.
+// Reads of holds, and the transaction that releases those that have expired.
 
-// Holds appends up to limit holds of the container with id above after, by id.
-// more reports whether there are others. Errors: ContainerNotFound,
-// WrongContainerKind for Slots.
+// Holds appends up to limit holds of the container, ordered by id. The argument after is
+// the last id already read, or 0; the page starts with the next one. more reports whether
+// there are others. Errors: ContainerNotFound, WrongContainerKind for Slots.
 func (s *State) Holds(dst []HoldInfo, container, after int64, limit int) (out []HoldInfo, more bool, err *Error) {
 	cref := s.findContainer(container)
 	if cref == 0 {
@@ -92,9 +92,10 @@ func (s *State) NextExpiry() (at int64, ok bool) {
 	return s.holds.at(ref).expires, true
 }
 
-// Expire makes tx the transaction that releases the holds that have expired at
-// the time now, in Unix nanoseconds: the first ones by expiry, then id, and no more
-// than most. If there are none, it returns false, and tx must not be used.
+// Expire makes tx the transaction that releases holds that have expired, ordered by
+// expiry, then id. The argument now is the current time in Unix nanoseconds, and most is
+// the maximum number of holds to release. If no hold has expired, Expire returns false,
+// and tx must not be used.
 func (s *State) Expire(now int64, most int, tx *Transaction) bool {
 	tx.reset(EndpointCommit)
 	ops := tx.scratch.ops[:0]

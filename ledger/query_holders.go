@@ -8,8 +8,8 @@ import (
 // Reads that list the stacks or instances of a class.
 
 // maxSkipped is the maximum number of records that one page reads and skips, so that
-// a filter with few matches does not make a read slow. A page that reaches it is
-// shorter than its limit, and more is true.
+// a filter with few matches does not make a read slow. A page that reaches it ends
+// there, even if it is shorter than its limit, and more is true.
 const maxSkipped = 10_000
 
 // Holder is a stack of a class.
@@ -18,8 +18,8 @@ type Holder struct{ ContainerID, Key, Quantity, Held int64 }
 // HolderKey orders the stacks of a class.
 type HolderKey struct{ ContainerID, Key int64 }
 
-// WantKind returns an error for an unknown class, ClassNotFound, or a class of the
-// other kind, WrongClassKind.
+// WantKind returns ClassNotFound for an unknown class, and WrongClassKind for a class
+// of the other kind.
 func (s *State) WantKind(class int64, fungible bool) *Error {
 	ref := s.findClass(class)
 	if ref == 0 {
@@ -34,10 +34,11 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 	return nil
 }
 
-// Holders appends up to limit stacks of a fungible class that come after the
-// position after, by container and key. more reports whether there may be others, after
-// last. If key is not nil, only stacks with that key are returned. The lists of
-// stacks must be complete; see MakeList.
+// Holders appends up to limit stacks of a fungible class, ordered by container, then
+// key. The argument after is the last position already read; the page starts with the
+// next one. If more is true, there may be others that come after last. If key is not
+// nil, only stacks with that key are returned. The lists of stacks must be complete; see
+// MakeList.
 func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, limit int) (out []Holder, last HolderKey, more bool) {
 	last = after
 	skipped := 0
@@ -67,9 +68,10 @@ type InstanceFilter struct {
 	Container int64 // container that they are in directly
 }
 
-// Instances appends up to limit instances of a class with id above after, by id,
-// without children. more reports whether there may be others, above last. The lists
-// of instances must be complete; see MakeList.
+// Instances appends up to limit instances of a class, without their children, ordered by
+// id. The argument after is the last id already read, or 0; the page starts with the next
+// one. If more is true, there may be others, with ids greater than last. The lists of
+// instances must be complete; see MakeList.
 func (s *State) Instances(dst []InstanceInfo, class int64, f InstanceFilter, after int64, limit int) (out []InstanceInfo, last int64, more bool) {
 	kref := s.findClass(class)
 	cref := uint32(0)

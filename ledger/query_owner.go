@@ -27,8 +27,8 @@ func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 	return instanceForbidden("instance_id", id)
 }
 
-// ContainersOf is like Containers, for several owners, which are sorted: up to limit
-// containers of any of them, of the kind (0: any), with id above after, by id.
+// ContainersOf is like Containers, for several owners, which are sorted. It appends
+// containers of any of these owners; if kind is not 0, only those of that kind.
 func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind ContainerKind, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	if len(owners) == 1 {
 		return s.Containers(dst, ContainerFilter{owners[0], kind}, after, limit)
@@ -52,7 +52,8 @@ func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind Container
 	}
 }
 
-// nextOf returns the first container of an owner with id above after, or 0.
+// nextOf returns the owner's container with the lowest id that is greater than after,
+// or 0 if there is none.
 func (s *State) nextOf(owner, after int64) uint32 {
 	ref := treeNext(containersByOwner{s}, s.byOwner, rank{owner, after})
 	if ref == 0 || s.containers.at(ref).owner != owner {

@@ -28,7 +28,7 @@ import (
 //
 //	facts:     see appendFacts
 //
-// Version 2 has the kinds from 20 on, the flags from 16 on, the endpoint reverse,
+// Version 2 adds the kinds from 20 on, the flags from 16 on, the endpoint reverse,
 // the arguments name of CreateContainer and code of RegisterClass, and the
 // decisions from 4 on. A record that needs none of them has version 1. Names that stood
 // for integers are not in the record. HoldFungible has expires_at, never expires_in.

@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// ErrNewer is the error of Decode for a record made by a newer version.
+// ErrNewer is wrapped by the error of Decode for a record made by a newer version.
 var ErrNewer = errors.New("ledger: made by a newer version of this program; use that version")
 
 // Decode reads a record that AppendRecord made, and nothing else. Any other
-// sequence of bytes gives an error that names the offset; the error is ErrNewer if
+// sequence of bytes gives an error that names the offset; the error wraps ErrNewer if
 // only a newer version can have written it. r is reused, and its slices alias b.
 // After an error r must not be used.
 func (r *Record) Decode(b []byte) error {
@@ -57,8 +57,8 @@ func (r *Record) Decode(b []byte) error {
 	return d.err
 }
 
-// A recordDecoder walks over a record. After the first fault, err, it returns
-// zeros.
+// A recordDecoder walks over a record. It keeps only the first fault, in err. What its
+// methods return after that is meaningless.
 type recordDecoder struct {
 	data    []byte
 	pos     int
@@ -76,8 +76,8 @@ func (d *recordDecoder) fail(format string, args ...any) {
 }
 
 // newer records that the record has something at the position that this program
-// does not support. The checksums of the log are correct, or it would not have been
-// read. So it is not damaged, but made by a newer version.
+// does not support. The checksums of the log are correct, or the record would not have
+// been read. So the record is not damaged, but made by a newer version.
 func (d *recordDecoder) newer(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: byte %d of %d of the record: %s", ErrNewer, d.pos, len(d.data), fmt.Sprintf(format, args...))
@@ -281,7 +281,7 @@ func (d *recordDecoder) argument(op *Op, i, j int) {
 	}
 }
 
-// text reads a string, at most as long as an operation may have.
+// text reads a string. It is at most as long as the strings of one operation together.
 func (d *recordDecoder) text(what string) []byte {
 	const longest = 4*MaxNameLength + 1 + MaxClassCode // a class name in UTF-8, and a code
 	return d.bytes(int(d.uvarint(longest, "length of a "+what)), what)

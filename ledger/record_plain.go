@@ -52,7 +52,7 @@ func (d *recordDecoder) plain(op *Op) bool {
 }
 
 // plainNumber reads the uvarint at a position of b, and returns the position after
-// it. That is 0 if there is none below 2^63 in its shortest form.
+// it. next is 0 if b has no uvarint below 2^63 in its shortest form there.
 func plainNumber(b []byte, at int) (v uint64, next int) {
 	for shift := 0; at < len(b) && shift < 63; shift += 7 {
 		c := b[at]

@@ -17,9 +17,9 @@ func (e *DivergenceError) Error() string {
 }
 
 // Replay applies a record of the log as commit Seq()+1, compares what the
-// ledger decides with what it decided then, and remembers the result under the
-// record's key. at is the time of the frame that holds it. The error is a
-// *DivergenceError; the state is unchanged then.
+// ledger decides with the decisions in the record, and remembers the result under
+// the record's key. at is the time of the frame that holds the record. The error is a
+// *DivergenceError; after it, the state is unchanged.
 func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	s.replaying = true
 	err := s.Apply(&rec.Tx, at, &s.replayed)

@@ -34,7 +34,7 @@ func (s *State) ReversedBy(seq uint64) (by uint64, ok bool) {
 // A Reversal says that commit By reversed commit Seq.
 type Reversal struct{ Seq, By uint64 }
 
-// Reversals appends the reversals of the commits from..to, by Seq.
+// Reversals appends the reversals of the commits from..to, ordered by Seq.
 func (s *State) Reversals(dst []Reversal, from, to uint64) []Reversal {
 	treeWalk(reversalsByCommit{s}, s.reversalTree, rank{int64(from) - 1, math.MaxInt64}, func(ref uint32) bool {
 		r := s.reversals.at(ref)
@@ -80,7 +80,7 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 
 // reachesAll reports whether the sender may use every container and instance that
 // a commit concerns. The container of a hold that a commit released is no longer
-// known, so no sender limited to owners may reverse that. Classes require the
+// known, so no sender limited to owners may reverse such a commit. Classes require the
 // permission to register them.
 func (s *State) reachesAll(of *inverse) bool {
 	minted := of.minted
@@ -149,8 +149,9 @@ func (tx *Transaction) ForbidReverses() {
 	}
 }
 
-// Refuse makes Apply reject a reversal, because the commit can't be given to
-// Invert. A retry with a known idempotency key still gets the first result.
+// Refuse makes Apply reject tx with err, for example because the commit to be reversed
+// can't be given to Invert. A retry with a known idempotency key still gets the first
+// result.
 func (tx *Transaction) Refuse(err *Error) { tx.inverse = &inverse{refused: err} }
 
 // wantUnchanged returns an error for an inverse operation that does not find what
@@ -209,7 +210,8 @@ func (s *State) meets(of *inverse, g *guard, op *Op) (bool, *Error) {
 	return p.container == cref && p.x == g.at.X && p.y == g.at.Y && p.turned == g.at.Turned, nil
 }
 
-// placeOf returns the placement that the guard is about, or 0 if it has none.
+// placeOf returns the placement of the stack or instance that the guard is about, or 0
+// if that has none.
 func (s *State) placeOf(g *guard, cref uint32) uint32 {
 	if g.kind == guardInstance {
 		if ref := s.findInstance(g.a); ref != 0 && s.instances.at(ref).where == InGrid {

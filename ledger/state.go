@@ -80,10 +80,10 @@ func NewState(c Config) *State {
 // Seq returns the global_seq of the last applied commit, or 0 if there is none.
 func (s *State) Seq() uint64 { return s.seq }
 
-// Apply checks and applies tx as commit Seq()+1, and fills out. at is the time of
-// the batch that will hold it, in Unix nanoseconds, at least that of the previous
-// commit. On an error, which names the operation at fault, the state is unchanged
-// and out is empty.
+// Apply checks and applies tx as commit Seq()+1, and stores the outcome in out. at is
+// the time of the batch that will hold the commit, in Unix nanoseconds, at least that of
+// the previous commit. An error names the operation at fault, if it is about one. After
+// an error the state is unchanged and out is empty.
 func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	out.Reset()
 	if len(tx.Ops) == 0 && (tx.inverse == nil || tx.inverse.refused == nil) {
@@ -159,8 +159,8 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	return nil
 }
 
-// Undo reverts the last accepted Apply. It must be called directly after it. From then
-// on the state shows and decides what it would have without that Apply.
+// Undo reverts the last accepted Apply. It must be called directly after that Apply.
+// From then on the state shows and decides what it would have without it.
 func (s *State) Undo() {
 	if !s.undo.open {
 		panic("ledger: Undo must be called directly after an accepted Apply")

@@ -5,7 +5,7 @@ package ledger
 type Endpoint uint8
 
 const (
-	EndpointCommit        Endpoint = 0 // /v1/commit, and each transaction of /v1/commit/batch
+	EndpointCommit        Endpoint = 0 // /v1/commit, and each transaction of /v1/commit/batch or /v1/commit/stream
 	EndpointRegisterClass Endpoint = 1
 	EndpointRegisterShape Endpoint = 2
 	EndpointReverse       Endpoint = 3 // /v1/commit/{global_seq}/reverse

@@ -8,7 +8,7 @@ package ledger
 
 // ReplayAll replays records as Replay does, with the same results, as commits
 // Seq()+1, Seq()+2, …, and returns how many it has applied. batchSeq is the number
-// of the first one in its batch. The commits can't be undone.
+// that the first record has in its batch. The commits can't be undone.
 func (s *State) ReplayAll(recs []Record, at int64, batchSeq uint32) (n int, err error) {
 	for n < len(recs) {
 		group := recs[n:min(n+prefetchSides/2, len(recs))]
@@ -50,7 +50,7 @@ func (s *State) replayAhead(rec *Record, at int64, batchSeq uint32) error {
 const plainTransfer = 1<<TransferFrom | 1<<TransferTo | 1<<TransferClass | 1<<TransferKey | 1<<TransferQuantity
 
 // isPlainTransfer reports whether the transaction is one transfer without a place
-// and without names, by a sender that may use all containers.
+// and without names, reverses no commit, and is by a sender that may use all containers.
 func (tx *Transaction) isPlainTransfer() bool {
 	if len(tx.Ops) != 1 || tx.Reverses != 0 || tx.permit.Limited() {
 		return false
@@ -60,11 +60,12 @@ func (tx *Transaction) isPlainTransfer() bool {
 }
 
 // transferAhead applies a plain transfer to the stacks that Prefetch found for its
-// sides. The commit has begun. It returns false, and has changed nothing, if the
-// transaction is not a plain transfer or would be rejected, if the stacks are different
-// ones, or if more would change than their quantities and the last commit of their
-// containers. The results of Prefetch may be out of date, so each record is compared
-// with the arguments.
+// sides. The caller has begun the commit. transferAhead returns false, and has changed
+// nothing, if the transaction is not a plain transfer or would be rejected, if the stacks
+// are different ones or anything of them is held, if a container is not Standard, or if
+// the transfer would empty the source. So it changes only the quantities of the stacks
+// and the updated_seq of their containers. The results of Prefetch may be out of date,
+// so each record is compared with the arguments.
 func (s *State) transferAhead(tx *Transaction, undo bool) bool {
 	if tx.sides == 0 || !tx.isPlainTransfer() {
 		return false

@@ -39,7 +39,8 @@ type nodes interface {
 	rank(ref uint32) rank
 }
 
-// side returns the child on the side of the ranks above (right) or below.
+// side returns the link to the right child, whose ranks are higher, or the left child,
+// whose ranks are lower.
 func (l *links) side(right bool) *uint32 {
 	if right {
 		return &l.right
@@ -63,7 +64,7 @@ func treeInsert(t nodes, root *uint32, ref uint32) {
 	*at = ref
 }
 
-// treeSplit splits a tree into the nodes of ranks up to r, and those above.
+// treeSplit splits a tree into the nodes with ranks up to r, and those with higher ranks.
 func treeSplit(t nodes, root uint32, r rank) (low, high uint32) {
 	lows, highs := &low, &high
 	for root != 0 {
@@ -79,7 +80,7 @@ func treeSplit(t nodes, root uint32, r rank) (low, high uint32) {
 	return low, high
 }
 
-// treeJoin joins two trees. All ranks of low are below those of high.
+// treeJoin joins two trees. All ranks in low are lower than those in high.
 func treeJoin(t nodes, low, high uint32) (root uint32) {
 	at := &root
 	for low != 0 && high != 0 {
@@ -95,8 +96,8 @@ func treeJoin(t nodes, low, high uint32) (root uint32) {
 	return root
 }
 
-// treeCut removes the nodes of ranks above after, up to last, and returns the tree
-// that they form.
+// treeCut removes the nodes with ranks higher than the argument after, up to and
+// including last, and returns the tree that they form.
 func treeCut(t nodes, root *uint32, after, last rank) (piece uint32) {
 	low, rest := treeSplit(t, *root, after)
 	piece, high := treeSplit(t, rest, last)
@@ -131,7 +132,7 @@ func treeFind(t nodes, root uint32, r rank) uint32 {
 	return 0
 }
 
-// treeFloor returns the node of the highest rank not above r, or 0.
+// treeFloor returns the node with the highest rank that is not higher than r, or 0.
 func treeFloor(t nodes, root uint32, r rank) uint32 {
 	best := uint32(0)
 	for root != 0 {
@@ -144,7 +145,7 @@ func treeFloor(t nodes, root uint32, r rank) uint32 {
 	return best
 }
 
-// treeNext returns the node of the lowest rank above r, or 0.
+// treeNext returns the node with the lowest rank that is higher than r, or 0.
 func treeNext(t nodes, root uint32, r rank) uint32 {
 	best := uint32(0)
 	for root != 0 {
@@ -157,8 +158,8 @@ func treeNext(t nodes, root uint32, r rank) uint32 {
 	return best
 }
 
-// treeWalk visits the nodes of ranks above after, in order, until visit returns
-// false. Then the result is false too. visit must not change the tree.
+// treeWalk visits the nodes with ranks higher than the argument after, in order, until
+// visit returns false. Then the result is false too. visit must not change the tree.
 func treeWalk(t nodes, root uint32, after rank, visit func(ref uint32) bool) bool {
 	for root != 0 {
 		l := *t.links(root)

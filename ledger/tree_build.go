@@ -15,7 +15,7 @@ type spineNode struct {
 	priority uint64
 }
 
-// push adds a node whose rank is above those of all before.
+// push adds a node whose rank is higher than those of all nodes pushed before it.
 func (b *treeBuilder) push(ref uint32) {
 	p := b.t.rank(ref).priority()
 	left, n := uint32(0), len(b.spine)
@@ -42,8 +42,8 @@ func (b *treeBuilder) root() (root uint32) {
 	return root
 }
 
-// buildTree builds a tree from lists of nodes. All ranks of a list are above
-// those of the lists before it.
+// buildTree builds a tree from lists of nodes. Each list is in the order of the ranks,
+// and all its ranks are higher than those of the lists before it.
 func buildTree(t nodes, lists ...[]uint32) uint32 {
 	b := treeBuilder{t: t}
 	for _, list := range lists {

@@ -51,7 +51,7 @@ const (
 	undoHoldReduced                      // ref: hold; old: amount
 	undoNamed                            // ref: label; old: table
 	undoUnnamed                          // ref: label; old: table
-	undoClassName                        // ref: class; old: place in undoList.names
+	undoClassName                        // ref: class; old: index in undoList.names
 	undoReversal                         // ref: reversal
 	undoKinds
 )
@@ -179,7 +179,7 @@ func (s *State) revert(e undoEntry) {
 	}
 }
 
-// revertInstance reverts what concerns instances, rectangles and holds.
+// revertInstance reverts what concerns instances, rectangles, holds and reversals.
 func (s *State) revertInstance(e undoEntry) {
 	switch e.kind {
 	case undoMinted:
