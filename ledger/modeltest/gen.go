@@ -20,7 +20,7 @@ type Knobs struct {
 	Wild                      float64 // fraction of the choices that ignore the state
 	Refused                   float64 // fraction of the rejected operations that are kept
 	Keyed                     float64 // fraction of the transactions with an idempotency key
-	Repeated                  float64 // fraction of the transactions that repeat an earlier request with a key; up to half of them are changed
+	Repeated                  float64 // fraction of the transactions that repeat an earlier request with a key; at most about half of them are changed
 	Permits                   float64 // fraction of the transactions whose sender has a name and may have limited permissions
 	Bulky                     float64 // fraction of the transactions with metadata near the maximum size
 	Names                     float64 // fraction of the containers and classes that are created with names, and of the arguments that use names
@@ -56,7 +56,8 @@ func NewGen(seed uint64, m *Model, k Knobs) *Gen {
 // keptRequests is the number of latest requests with a key that may be repeated.
 const keptRequests = 64
 
-// Next returns a transaction that shares no memory with any other.
+// Next returns a transaction. Its operations, key and metadata share no memory with
+// those of any other transaction that Next returns.
 func (g *Gen) Next() ledger.Transaction {
 	if len(g.sent) > 0 && g.chance(g.knobs.Repeated) {
 		return g.repeat()

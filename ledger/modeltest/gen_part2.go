@@ -21,9 +21,9 @@ func Names() []string { return append(slices.Clone(containerNames), classCodes..
 
 func (g *Gen) text(pool []string) string { return pool[g.rng.IntN(len(pool))] }
 
-// newID sets argument 0 of an operation that creates a container (sort 0) or
-// class (sort 1). It may also set argument naming, its name or code, and then
-// may omit the id.
+// newID sets argument 0, the id, of an operation that creates a container (sort 0) or
+// class (sort 1). It may also mark the argument for the name or code, whose index is
+// naming, as given. It may then omit the id.
 func (g *Gen) newID(d *draft, sort, pool, naming int) {
 	named := g.chance(g.knobs.Names)
 	if named {
@@ -38,8 +38,8 @@ func (g *Gen) newID(d *draft, sort, pool, naming int) {
 	}
 }
 
-// named sets the strings of an operation: those that it was given, and sometimes
-// names in place of integers.
+// named sets the strings of an operation: those of the string arguments that are given,
+// and sometimes names in place of integers.
 func (g *Gen) named(d *draft) ledger.Op {
 	var texts []string
 	for i, arg := range d.Kind.Args() {
@@ -73,7 +73,8 @@ func (g *Gen) named(d *draft) ledger.Op {
 	return ledger.Op(*d)
 }
 
-// instead may replace argument i, an integer, with a name, usually the right one.
+// instead may replace argument i, an integer, with a name, usually the right one. It
+// returns that name, or "" if it replaces nothing.
 func (g *Gen) instead(d *draft, i int, name string, pool []string) string {
 	if g.chance(g.knobs.Names * g.knobs.Wild / 2) {
 		name = g.text(pool)

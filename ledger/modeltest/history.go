@@ -62,10 +62,14 @@ type History struct {
 
 // Check replays the history against a model and returns all faults in it,
 // joined, or nil. These are faults:
-//   - a commit that no correct ledger could have made,
+//   - a commit that no correct ledger could have made, or, unless Others is set, whose
+//     key no request has,
 //   - an acknowledged request that was lost, applied twice or answered differently,
-//   - a request with an unknown outcome that was applied more than once,
-//   - a read that does not show the state that it names.
+//   - a request with an unknown outcome that was applied more than once or differently,
+//   - a rejected request that was applied, or whose rejection no state explains,
+//   - a request without a key,
+//   - a read that does not show the state that it names, or that shows an older state
+//     than an earlier read of the same client.
 func (h *History) Check() error {
 	var errs []error
 	errs = append(errs, h.checkRequests()...)
@@ -163,7 +167,7 @@ func (m *Model) checkRelease(c *Commit) error {
 // show formats a value with its field names. Nil and empty slices look the same.
 func show(v any) string { return fmt.Sprintf("%+v", v) }
 
-// checkRequests finds the commits of each request by its key.
+// checkRequests compares the outcome of each request with the commits that have its key.
 func (h *History) checkRequests() []error {
 	var errs []error
 	byKey := map[string][]*Commit{}
@@ -210,8 +214,8 @@ func (h *History) checkRequests() []error {
 	return errs
 }
 
-// retried reports whether another request has the key of request i. That other
-// request may be the one that was committed.
+// retried reports whether another request, one that was not rejected, has the key of
+// request i. That other request may be the one that was committed.
 func (h *History) retried(i int) bool {
 	for j := range h.Requests {
 		if j != i && string(h.Requests[j].Tx.Key) == string(h.Requests[i].Tx.Key) && h.Requests[j].Ending != Refused {

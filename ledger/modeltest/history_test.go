@@ -46,8 +46,7 @@ func lived(t *testing.T) *History {
 	return h
 }
 
-// find returns the index of the first request with that ending, beginning at index
-// from.
+// find returns the lowest index, not below from, of a request with that ending.
 func find(t *testing.T, h *History, o Ending, from int) int {
 	t.Helper()
 	for i := from; i < len(h.Requests); i++ {

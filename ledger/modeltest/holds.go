@@ -104,7 +104,7 @@ func (r *run) notHeld(container int64, stack ledger.StackKey) {
 		detail{"container_id", container}, detail{"class_id", stack.ClassID}, detail{"key", stack.Key}, detail{"held", held})
 }
 
-// Expired returns the holds that have expired at Now, in the order of their expiry.
+// Expired returns the ids of the holds that have expired at Now, ordered by expiry, then id.
 func (m *Model) Expired() []int64 {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(m.holds)), func(id int64) bool {
 		h := m.holds[id]

@@ -27,8 +27,9 @@ type Answer struct {
 	Refusal  *Refusal
 }
 
-// Submit does the same as a commit request. If the key is remembered, it returns
-// the first result, and otherwise it applies tx and remembers it.
+// Submit does the same as a commit request. If the key is remembered, it returns the
+// first result, or IdempotencyConflict if the first request was not the same. Otherwise
+// it applies tx and remembers it.
 func (m *Model) Submit(tx *ledger.Transaction, batchSeq uint32) Answer {
 	if len(tx.Key) > 0 {
 		if old, ok := m.Recall(tx.Key); ok {
@@ -63,7 +64,7 @@ func (m *Model) Remember(tx *ledger.Transaction, out ledger.Outcome, seq uint64,
 	}
 }
 
-// Recall returns the commit of a key.
+// Recall returns the remembered commit with a key, and whether there is one.
 func (m *Model) Recall(key []byte) (Remembered, bool) {
 	for _, r := range m.memory {
 		if bytes.Equal(r.Tx.Key, key) {
@@ -75,8 +76,8 @@ func (m *Model) Recall(key []byte) (Remembered, bool) {
 
 // Same reports whether two transactions are the same request: from the same
 // sender, to the same endpoint, reversing the same commit, with the same operations
-// and equal metadata. Null and an absent argument are the same; a name and its
-// integer are not. Metadata is compared as JSON values, with numbers as spelled.
+// and equal metadata. Null counts as an absent argument where both mean the same; a name
+// and its integer differ. Metadata is compared as JSON values, with numbers as spelled.
 func Same(a, b *ledger.Transaction) bool {
 	if !sameFrame(a, b) || len(a.Ops) != len(b.Ops) {
 		return false
@@ -89,7 +90,7 @@ func Same(a, b *ledger.Transaction) bool {
 	return true
 }
 
-// sameFrame compares everything except the operations.
+// sameFrame compares everything that Same does, except the operations.
 func sameFrame(a, b *ledger.Transaction) bool {
 	return a.Endpoint == b.Endpoint && a.Reverses == b.Reverses && bytes.Equal(a.Principal, b.Principal) &&
 		reflect.DeepEqual(jsonValue(a.Metadata), jsonValue(b.Metadata))

@@ -1,5 +1,5 @@
-// Package modeltest is a second, slow ledger for tests to compare the real one
-// with, a generator of random transactions, and a checker of histories.
+// Package modeltest has a second, slow ledger, with which tests compare the real one, a
+// generator of random transactions, and a checker of histories.
 //
 // The main invariant: no rule is shared with the real ledger. The model implements
 // every rule again, in code that is easy to check. It has plain maps and slices,
@@ -93,7 +93,7 @@ func New(keys int) *Model {
 // Seq returns the global_seq of the last commit, 0 at first.
 func (m *Model) Seq() uint64 { return m.seq }
 
-// Copy returns a copy of m that shares nothing with m.
+// Copy returns a copy of m. The two share only what never changes.
 func (m *Model) Copy() *Model {
 	c := *m
 	c.containers = map[int64]*container{}
@@ -133,7 +133,7 @@ type Refusal struct {
 	Details map[string]any // those that the error must have, int64 or string; it may have more; nil if none
 }
 
-// Error returns all fields in one line.
+// Error returns the code, the operation and the details in one line.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s at operation %d %v", r.Code, r.Op, r.Details)
 }

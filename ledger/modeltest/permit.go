@@ -11,7 +11,8 @@ import (
 // through attachments, and what the transaction itself has minted or taken out
 // of them. It must not leave an instance outside of all containers.
 
-// ours reports whether the owner, 0 for none, is one of the sender's.
+// ours reports whether the sender may touch what belongs to the owner; 0 stands for no
+// owner.
 func (r *run) ours(owner int64) bool {
 	return !r.permit.Limited() || slices.Contains(r.permit.Owners, owner)
 }
@@ -68,7 +69,8 @@ func (r *run) mayDo(kind ledger.OpKind) {
 	}
 }
 
-// mayRegister rejects a registration if the sender lacks the permission.
+// mayRegister rejects the registration of a class or shape, or the renaming of a class,
+// if the sender lacks the permission.
 func (r *run) mayRegister(asked detail) {
 	r.check(r.permit == nil || r.permit.Register, ledger.Forbidden, asked)
 }
@@ -115,7 +117,8 @@ var senders = []struct {
 	{"none", &ledger.Permit{Owners: []int64{}}},
 }
 
-// sender chooses a sender. Most transactions come from the first one.
+// sender chooses a sender. Except for the fraction Permits of the transactions, it is
+// the first one.
 func (g *Gen) sender() (name []byte, permit *ledger.Permit) {
 	if g.knobs.Permits == 0 || !g.chance(g.knobs.Permits) {
 		return nil, nil

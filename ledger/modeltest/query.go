@@ -11,8 +11,8 @@ import (
 )
 
 // The queries return what the reads of the API show. The Code of a query that
-// succeeded is empty. Lists return at most limit entries after a position, and
-// whether there are more.
+// succeeded is empty. Lists other than Shapes return at most limit entries after a
+// position, and whether there are more.
 
 func (c *container) sortedStacks() []ledger.StackKey {
 	return slices.SortedFunc(maps.Keys(c.stacks), func(a, b ledger.StackKey) int {
@@ -267,9 +267,9 @@ func (m *Model) Containers(f ledger.ContainerFilter, after int64, limit int) ([]
 	return page(list, limit)
 }
 
-// NamedContainers returns the containers whose names begin with prefix and come
-// after the name after, ordered by name. If owners is nil, it returns those of
-// all owners.
+// NamedContainers returns the containers whose names begin with prefix, ordered by name.
+// It begins with the first name greater than the argument after. If owners is nil, it
+// returns those of all owners.
 func (m *Model) NamedContainers(prefix string, f ledger.ContainerFilter, owners []int64, after string, limit int) ([]ledger.ContainerInfo, bool) {
 	all, _ := m.Containers(f, 0, len(m.containers))
 	all = slices.DeleteFunc(all, func(c ledger.ContainerInfo) bool {

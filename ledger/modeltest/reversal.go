@@ -8,11 +8,12 @@ import "assetledger/ledger"
 type commit struct {
 	ops   []ledger.Op // as the log stores them
 	steps []step      // of each operation
-	first int64       // instance minted, 0 if none
+	first int64       // the first instance minted, 0 if none
 }
 
-// step is how to reverse one operation: by back, if what the operation left is
-// unchanged. If final is set, it can't be reversed. A condition has neither.
+// step says how to reverse one operation: by the operation back, provided that same
+// reports that what the original left is unchanged. If final is set, the operation can't
+// be reversed. A condition has neither back nor final.
 type step struct {
 	back  *ledger.Op
 	same  func(m *Model) bool // nil: always
@@ -88,7 +89,7 @@ func (r *run) unchanged() {
 	}
 }
 
-// notReversible rejects the reversal because of operation i of the commit.
+// notReversible returns the rejection of a reversal because of operation i of the commit.
 func (c *commit) notReversible(i int, reason string) *Refusal {
 	return &Refusal{Code: ledger.NotReversible, Op: i, Kind: c.ops[i].Kind, Details: map[string]any{"reason": reason, "op": c.ops[i].Kind.String()}}
 }

@@ -7,7 +7,7 @@ import (
 	"assetledger/ledger"
 )
 
-// total returns the sum of a class over all containers.
+// total returns the quantity of a class in all containers together.
 func (m *Model) total(classID int64) *big.Int {
 	sum := new(big.Int)
 	for _, c := range m.containers {
