@@ -156,7 +156,8 @@ func (b *book) remove(id int) {
 	delete(b.containers, id)
 }
 
-// add puts quantity into a stack of a Standard container, or of a Grid by first fit.
+// add puts a quantity into a stack of a Standard container or a Grid. First fit chooses
+// the place of a new stack in a Grid.
 func (b *book) add(id, class, key, quantity int) {
 	b.op(`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":%d,"quantity":%d}}`, id, class, key, quantity)
 	b.gain(id, class, key, quantity)
