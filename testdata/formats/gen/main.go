@@ -2,7 +2,7 @@
 // expected responses from each:
 //
 //	FOLDER/NAME/log/…         the directory of a log, with checkpoints
-//	FOLDER/NAME/expected.txt  "digest N HEX", then queries and their answers
+//	FOLDER/NAME/expected.txt  lines "digest N HEX", then queries and their responses
 //
 // It is run once for each version of a format, with the first programs that write it.
 // After that, the folder never changes:
