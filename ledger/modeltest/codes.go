@@ -6,7 +6,7 @@ import (
 	"assetledger/ledger"
 )
 
-// Groups of checks that several operations share.
+// Groups of codes that several operations share.
 var (
 	ofContainer = []ledger.Code{ledger.Forbidden, ledger.ContainerNotFound}
 	ofInstance  = []ledger.Code{ledger.Forbidden, ledger.InstanceNotFound}

@@ -107,7 +107,8 @@ func (h *History) Check() error {
 	return errors.Join(errs...)
 }
 
-// asked returns, by key, the requests that may have caused commits.
+// asked returns, for each key, the request that may have caused the commit with that
+// key, or a rejected one if there is no other.
 func (h *History) asked() map[string]*Request {
 	asked := map[string]*Request{}
 	for i := range h.Requests {
