@@ -63,8 +63,8 @@ func (p *Permit) allows(owner int64) bool {
 	return ok
 }
 
-// SetSender sets the sender of the transaction and its permissions; nil permits
-// everything. The name, of 1 to 255 bytes, is written to the record. The
+// SetSender sets the name of the transaction's sender and the permissions; a nil p
+// permits everything. The name, of 1 to 255 bytes, is written to the record. The
 // idempotency key must be final; it then belongs to the sender: the same request
 // from another sender counts as a different one.
 func (tx *Transaction) SetSender(name []byte, p *Permit) {

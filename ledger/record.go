@@ -20,7 +20,7 @@ import (
 //	  u8      kind; 0x80: the masks Null and Ref follow; 0x40: a decision follows
 //	  uvarint Has
 //	  masks:  uvarint Null, uvarint Ref
-//	  each argument given and not null, in order: uvarint, a string as uvarint length and bytes
+//	  each argument given and not null, in order: a uvarint; for a string, uvarint length, bytes
 //	  decision: u8 1 placed, 2 placed and turned: uvarint x, uvarint y; 3 moved: uvarint quantity
 //	    4 assigned: uvarint id
 //	    5 renamed: uvarint length, bytes: what each string argument, null or not, replaced,

@@ -75,7 +75,7 @@ func (d *recordDecoder) fail(format string, args ...any) {
 	}
 }
 
-// newer records that the record has something at the position that this program
+// newer records that, at the position, the record has something that this program
 // does not support. The checksums of the log are correct, or the record would not have
 // been read. So the record is not damaged, but made by a newer version.
 func (d *recordDecoder) newer(format string, args ...any) {

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// A DivergenceError means that replaying a record of the log has a different
-// result from when it was accepted: the log, the state or the program differs.
+// A DivergenceError means that replaying a record of the log gives a different
+// result than when its transaction was accepted: the log, the state or the program
+// differs.
 type DivergenceError struct {
 	Seq  uint64 // global_seq of the record
 	What string // what differs

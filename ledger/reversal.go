@@ -80,8 +80,8 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 
 // reachesAll reports whether the sender may use every container and instance that
 // a commit concerns. The container of a hold that a commit released is no longer
-// known, so no sender limited to owners may reverse such a commit. Classes require the
-// permission to register them.
+// known, so no sender limited to owners may reverse such a commit. To reverse a commit
+// that registers or renames classes, the sender needs the permission to do so.
 func (s *State) reachesAll(of *inverse) bool {
 	minted := of.minted
 	for i := range of.ops {

@@ -1,7 +1,7 @@
 package ledger
 
 // State is the whole ledger in memory: the result of the commits applied so far.
-// It does no locking: changes need exclusive access, reads may share it.
+// It does no locking: a change needs exclusive access, but reads may run concurrently.
 type State struct {
 	seq          uint64
 	digest       uint64 // sum of the items, see digest.go

@@ -31,8 +31,8 @@ const (
 // A Transaction is what a client submits: operations that are applied atomically.
 // Its byte slices may alias the request body that it was parsed from, or the log.
 type Transaction struct {
-	// The fields that are read when most transactions are applied come first, on one
-	// cache line.
+	// The fields that are read to apply a typical transaction come first, on one cache
+	// line.
 	Ops      []Op
 	Reverses uint64  // global_seq of the commit that it reverses; 0: none
 	permit   *Permit // what the sender may do; nil: everything. Not in the record
@@ -43,9 +43,9 @@ type Transaction struct {
 	Endpoint  Endpoint
 	version   byte     // version of the record that it was decoded from; 0: none
 	sides     uint8    // 1 + the index in State.ahead of the first of its two sides; see Expect; 0: none
-	Hash      [16]byte // of endpoint, operations, metadata and sender; set only when Key is
+	Hash      [16]byte // of endpoint, operations, metadata, commit reversed and sender; set only when Key is
 
-	inverse *inverse       // what Invert found, only if Reverses is set
+	inverse *inverse       // what Invert found, or the error of Refuse; only if Reverses is set
 	scratch *requestParser // memory that parsing reuses; nil until it is needed
 }
 
