@@ -2,12 +2,13 @@ package memfs
 
 import "math/rand/v2"
 
-// A Chooser decides what happens, in a crash, to each thing in flight: it returns
-// one of 0 … n-1. For a sector, the last choice is that it is garbled.
+// A Chooser decides what happens to each thing in flight in a crash or a failed sync:
+// it returns one of 0 … n-1. For a sector, the last choice is that it is garbled.
 type Chooser interface{ Choose(n int) int }
 
 // dice makes all choices of a disk: the fates of things in flight, which a test can
-// enumerate (see Choices), and the noise in garbled sectors, which is always random.
+// enumerate (see Choices), and the rest, such as the noise in garbled sectors, which is
+// always random.
 type dice struct {
 	fates Chooser
 	noise *rand.Rand

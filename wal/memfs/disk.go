@@ -61,7 +61,7 @@ func (d *Disk) Limit(capacity int64) { d.capacity = capacity }
 // Used returns the number of bytes allocated to files. It is a multiple of 4096.
 func (d *Disk) Used() int64 { return d.used }
 
-// Crash crashes the machine. It ends all processes, and loses data that is not
+// Crash crashes the machine. It ends all processes, and may lose data that is not
 // synced (see the package comment). Afterwards the disk is that of the next boot.
 func (d *Disk) Crash() {
 	d.observe()

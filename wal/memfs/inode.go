@@ -232,8 +232,8 @@ func (n *inode) fate(i int, m *mark, d *dice) sector {
 	return garbled(list[0], list[len(list)-1], d)
 }
 
-// mixture returns a possible result of writing a page while it is being stored
-// into.
+// mixture returns a possible result of writing a page to disk while a process stores
+// into it.
 func mixture(list []sector, d *dice) sector {
 	i := d.noise.IntN(len(list) - 1)
 	s, next := list[i], list[i+1]
