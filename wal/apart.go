@@ -10,15 +10,16 @@ import (
 	"syscall"
 )
 
-// ErrSameDir means that the target directory, whatever its name, is the log itself, a
-// part of it, or a part of another log. It also means that a log is within the
-// directory of its backup, or the other way round. It is returned before any file of a
-// log is changed or removed.
+// ErrSameDir means that the target directory, whatever its name, is the log itself,
+// another log, or a part of either, or that it has links where copies should be. It also
+// means that a log is within the directory of its backup, or the other way round. It is
+// returned before any file of a log is changed or removed.
 var ErrSameDir = errors.New("wal: the target must be separate from every log")
 
-// apartFrom returns ErrSameDir unless the target and parts are separate from the log
-// in dir, and the target is outside the subdirectories that the programs keep in any
-// log's directory. It returns another error if the target is a file.
+// apartFrom returns ErrSameDir unless target, and each of the directories in parts, is
+// separate from the log in dir, and target is outside the subdirectories that the
+// programs keep in any log's directory. It returns another error if target is a file,
+// or within one.
 func apartFrom(fsys FS, dir, target string, parts ...string) error {
 	if _, err := fsys.List(target); errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("wal: %s is a file, or within one; give a directory", target)
@@ -34,8 +35,8 @@ func apartFrom(fsys FS, dir, target string, parts ...string) error {
 	return nil
 }
 
-// apart returns ErrSameDir if a directory of the log in dir is also one of targets:
-// by another path, a symbolic link, or a bind mount.
+// apart returns ErrSameDir if a directory of the log in dir is also one of targets,
+// even by another path, a symbolic link, or a bind mount.
 func apart(fsys FS, dir string, targets ...string) error {
 	for _, part := range logDirs(dir) {
 		for _, target := range targets {
@@ -71,12 +72,12 @@ func NotPartOfLog(dir string, o Options) error {
 	if errors.Is(err, ErrSameDir) {
 		return err
 	}
-	return nil // err may be that of a parent directory that can't be searched
+	return nil // err may be due to a parent directory that can't be searched
 }
 
 // notWithin returns a *partError if the target, or a directory above it, is one that
 // the programs keep in dir or in the directory of another log. The programs delete
-// files in those directories, and treat files in wal/ as parts of that log.
+// files in those directories, and treat files in wal/ as parts of the log.
 func notWithin(fsys FS, dir, target string) error {
 	for at, err := range upFrom(fsys, target) {
 		if err != nil {
@@ -116,8 +117,8 @@ func shorter(fsys FS, path string) string {
 	return path
 }
 
-// beside returns ErrSameDir if one of two directories is within the other: moving or
-// deleting the outer one would include the inner one.
+// beside returns ErrSameDir if one of two directories is within the other, because
+// moving or deleting the outer one would move or delete the inner one too.
 func beside(fsys FS, a, b string) error {
 	for _, pair := range [][2]string{{a, b}, {b, a}} {
 		for at, err := range upFrom(fsys, pair[0]) {
@@ -217,8 +218,8 @@ func notLink(fsys FS, path string) error {
 	return err
 }
 
-// noShared returns an error if a file in the directory of the copy is also a file
-// of the log, through a hard or a symbolic link.
+// noShared returns an error if a file in the directory of the copy is a symbolic link,
+// or is also a file of the log, as through a hard link.
 func noShared(fsys FS, dir, to, ext string) error {
 	if err := noLinks(fsys, to, ext); err != nil {
 		return err

@@ -14,15 +14,16 @@ import (
 type ArchiveReport struct {
 	Moved []string // names of the moved segments
 	Below uint64   // every moved segment ends before this commit
-	Held  string   // name of the attached reader that needs older segments than below; "" if none does
+	Held  string   // name of the attached reader that made Below lower than requested; "" if none did
 }
 
-// Archive moves the segments of dir whose commits are all before the given one, below,
-// to the directory to, oldest first. That directory must be empty, or have segments of
-// the same log. below must be the commit of the older of two valid checkpoints: a daemon
-// that starts from it needs the segment that contains it, and all later ones. Archive
-// works while daemons run. Commits that an attached reader has not applied yet stay, and
-// so does the segment with the last commit that it applied.
+// Archive moves segments of the log in dir to another directory, oldest first. It moves
+// those that end before the commit that the parameter below gives. The target directory
+// must be empty or missing, or have segments of the same log. The parameter below must
+// be the commit of the older of two valid checkpoints: a daemon that starts from that
+// checkpoint needs the segment that contains its commit, and all later ones. Archive
+// works while daemons run. Commits that an attached reader has not applied yet stay,
+// and so does the segment with the last commit that it applied.
 //
 // Each segment is checked first: headers, bodies, and the link to the next segment.
 // If the target is on another filesystem, the segment is copied, synced, checked
@@ -92,8 +93,9 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	return report, nil
 }
 
-// neededFrom lowers below to the position of the slowest attached reader, and
-// returns that reader's name if it does.
+// neededFrom returns the lower of two commits: the parameter below, and the position of
+// the slowest attached reader. It also returns that reader's name if its position is
+// the lower one.
 func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
 	readers, err := ListReaders(dir, Options{FS: fsys})
 	held := ""
@@ -105,7 +107,8 @@ func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
 	return below, held, err
 }
 
-// sameLog returns an error if the directory contains segments of another log.
+// sameLog returns an error if the oldest segment in the target directory is damaged or
+// belongs to another log.
 func sameLog(fsys FS, list []segmentFile, to string) error {
 	there, err := listSeqs(fsys, to, segmentExt)
 	if err != nil || len(there) == 0 || len(list) == 0 {
@@ -136,9 +139,9 @@ func checkSealed(fsys FS, s, next *segmentFile) error {
 	return checkLink(next.path, &next.head, s.head.ID, s.head.Ordinal, &w.at)
 }
 
-// moveSegment moves one segment. Before the segment is removed from the first
-// directory, it is in both, durable and checked. If a file of its name already
-// exists in the target, an interrupted run left it, or it belongs to another log.
+// moveSegment moves one segment. Before the segment is removed from its old
+// directory, it is in both, durable and checked. If the target already has a file of
+// the same name, an interrupted run left it, or it belongs to another log.
 func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	target := segmentFile{path: join(to, s.head.name()), head: s.head}
 	head, err := checkSegment(fsys, target.path, s.head.First)

@@ -8,7 +8,7 @@ import (
 
 // A shell runs the goroutines around a Writer's synchronous core:
 //
-//   - spares creates the spare segment, slowly unless Append waits for it, and
+//   - spares creates the spare segment, slowly unless a caller waits for it, and
 //     retries once a second while the disk is full;
 //   - copies syncs the frames that PutCopy writes;
 //   - ends syncs END once a second, so that, after a power failure, damage to
@@ -22,7 +22,7 @@ type shell struct {
 	quit  chan struct{}
 	done  sync.WaitGroup
 	spare chan struct{} // a spare is requested
-	hurry atomic.Bool   // Append waits for the spare
+	hurry atomic.Bool   // a caller waits for the spare
 	wake  chan struct{}
 	put   chan struct{} // PutCopy has written a frame
 }
@@ -96,7 +96,7 @@ func (s *shell) spares() {
 	}
 }
 
-// pace pauses between two steps of filling a spare, unless Append waits for the
+// pace pauses between two steps of filling a spare, unless a caller waits for the
 // spare. It returns false if the shell must stop.
 func (s *shell) pace() bool {
 	if s.hurry.Load() {

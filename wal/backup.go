@@ -14,8 +14,9 @@ import (
 //
 // An unfinished backup never looks complete. Until everything else is durable, the
 // END of a new copy contains a marker that every open rejects. A copy that is
-// continued stays complete throughout, at its old end or a later one: its segments
-// are replaced one by one, oldest first, each by a longer one.
+// continued stays complete throughout, at its old end or a later one: its last segment
+// is replaced by one with more frames, and the segments that it lacks are added in an
+// order that never leaves a gap.
 
 // BackupOptions are the options of one run; the zero value is valid.
 type BackupOptions struct {

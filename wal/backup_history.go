@@ -48,7 +48,7 @@ func (b *backup) own(after uint64) error {
 }
 
 // shared returns the last commit that both logs have. same is true if the original
-// has everything up to t, the last whole batch of the copy.
+// has everything up to t, the end of the copy's last whole batch.
 func (b *backup) shared(originals []segmentFile, t *tail) (last uint64, same bool, err error) {
 	first, newest := &originals[0].head, len(b.there)-1
 	for i := newest; i >= 0 && b.there[i].head.Ordinal >= first.Ordinal; i-- {

@@ -32,7 +32,7 @@ func ListCheckpoints(dir string, o Options) ([]uint64, error) {
 }
 
 // ClaimCheckpoints makes the caller the only one that writes checkpoints, until it
-// closes the result. It returns ErrLocked if another process does.
+// closes the result. It returns ErrLocked if another process has claimed them.
 func ClaimCheckpoints(dir string, o Options) (io.Closer, error) {
 	lock, err := o.withDefaults().FS.Lock(join(dir, ckptDir, lockName))
 	if err != nil {
@@ -64,9 +64,10 @@ func sequential(f File) io.Reader {
 	return bufio.NewReaderSize(io.NewSectionReader(f, 0, whole), copyBufSize)
 }
 
-// WriteCheckpoint durably creates the checkpoint at seq from the bytes that write
-// writes. Then it removes all checkpoints but the newest two. The caller must have
-// called ClaimCheckpoints. After an error, the checkpoint does not exist.
+// WriteCheckpoint durably creates the checkpoint at seq with the content that the
+// function write produces. Then it removes all checkpoints but the newest two. The
+// caller must have called ClaimCheckpoints. If write returns an error, the checkpoint
+// does not exist. After any other error it may exist, and is then complete.
 func WriteCheckpoint(dir string, seq uint64, o Options, write func(io.Writer) error) error {
 	fsys, d := o.withDefaults().FS, join(dir, ckptDir)
 	if err := writeNamed(fsys, d, seqName(seq, ckptExt), write); err != nil {

@@ -23,8 +23,8 @@ const (
 // ErrCopy is the error of Open for a directory that is marked as a copy.
 var ErrCopy = errors.New("wal: the log is a copy of another")
 
-// MarkCopy durably marks DIR as a copy of the log that the text of describes, such as
-// with a URL. DIR is created if it is missing.
+// MarkCopy durably marks DIR as a copy of another log. The second argument describes
+// that log, for example by its URL. DIR is created if it is missing.
 func MarkCopy(dir, of string, o Options) error {
 	fsys := o.withDefaults().FS
 	if was, err := CopyOf(dir, o); err != nil || was == of {
@@ -109,9 +109,9 @@ func CheckPresent(dir string, o Options) error {
 	return err
 }
 
-// BeginPath returns the directory in which the copy that becomes DIR's log is begun. It
-// is a log directory with a single segment, and the checkpoint within that segment from
-// which the copy starts.
+// BeginPath returns the directory in which a copy is begun before Adopt makes it DIR's
+// log. It is a log directory with a single segment, and with the checkpoint from which
+// the copy starts, at a commit of that segment.
 func BeginPath(dir string) string { return join(dir, beginName) }
 
 // ClearBegin removes what an earlier attempt to begin a copy left.

@@ -101,8 +101,8 @@ func (e *endState) settle() {
 }
 
 // sameBoot reports whether the log may have been written since the machine was
-// started. boot is the current boot, and before the one in LOCK. END is better
-// evidence, since it is written after recovery has succeeded.
+// started. The parameter boot is the current boot, and the parameter before is the one
+// in LOCK. END is better evidence, since it is written after recovery has succeeded.
 func (e *endState) sameBoot(boot, before BootID) bool {
 	if e.there {
 		before = e.Boot
@@ -143,7 +143,7 @@ func (d *dirState) facts() (f facts) {
 	return f
 }
 
-// readDir reads END, the names of the checkpoints, and the headers of all segments.
+// readDir reads END, COPY, the names of the checkpoints, and the headers of all segments.
 // The segments must belong to one log and have no gap, but the first ones may be
 // missing.
 func readDir(fsys FS, dir string) (d dirState, err error) {
@@ -166,8 +166,8 @@ func readDir(fsys FS, dir string) (d dirState, err error) {
 	return d, err
 }
 
-// listTries is how many times a directory is listed while its oldest segments are
-// being moved to an archive.
+// listTries is the maximum number of times that a directory is listed while its oldest
+// segments are being moved to an archive.
 const listTries = 20
 
 // readSegments reads and checks the headers of all segments.

@@ -1,7 +1,8 @@
 // Package wal stores batches of opaque records on disk and reads them back.
 //
-// One process writes (Writer), any number of processes read (Reader). A batch is a
-// Frame. One sync makes it durable, and it is on disk completely or not at all.
+// One process writes (Writer), and any number of processes read (Reader). A batch is
+// a Frame. One sync makes it durable. After a crash, the log contains all of it or
+// nothing of it.
 //
 // The main invariant: nothing is acknowledged or shown before it is durable.
 //
@@ -13,7 +14,7 @@
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
 //	DIR/ckpt/<seq>.ckpt        checkpoints; opaque to wal
-//	DIR/readers/<name>         last commit that each read daemon has applied; removed after the daemon has ended
+//	DIR/readers/<name>         last commit that a read daemon has applied; removed after the daemon has ended
 //	DIR/COPY                   the log is a copy of another; see copy.go
 //	DIR/begin/                 a copy that is being created
 //
@@ -32,16 +33,16 @@
 //	  40  8  global_seq of its first record
 //	  48  4  prev: header CRC of the seal of the previous segment; 0 in the first
 //	  52  4  ordinal of the segment: 0, 1, 2 …
-//	  56  8  creation time, ns: in the first segment the time of the clock, in
-//	         others that of the previous frame (older versions: of the clock)
+//	  56  8  creation time, ns: in the first segment the clock time, in others the
+//	         time of the previous frame (in older versions: the clock time)
 //	  64     zeroes, checked
 //	4092  4  CRC32C of bytes 0..4091
 //
 // # Frame
 //
 // A frame starts at a multiple of 512. The initial value of its CRCs is the
-// segment's salt: the CRC32C of log id and first global_seq. So bytes of another
-// file never validate. prev links all frames of the log in a chain.
+// segment's salt: the CRC32C of the log id and the first global_seq. So bytes of
+// another file never validate. prev links all frames of the log in a chain.
 //
 //	 0  4  CRC32C of bytes 4..63
 //	 4  1  kind: 1 data, 2 seal; 0 is no frame
@@ -59,10 +60,10 @@
 //	64     body: for each record its length in 4 bytes, and the record
 //	       zeroes up to the next multiple of 512, checked
 //
-// A seal ends a segment. It repeats time and digest of the previous frame. Flag 1
+// A seal ends a segment. It repeats the time and digest of the previous frame. Flag 1
 // is set in the first frame of each segment except the first segment of the log. So
 // the frames of a log and its Origin determine every byte of its segments; see
-// wire.go. Segments that older versions began have no flags.
+// wire.go. In segments that older versions began, no frame has flag 1.
 //
 // # END
 //
@@ -80,8 +81,8 @@
 //	128  4  wake counter, changed with each change of the durable end
 //
 // END is never renamed, truncated or resized. Its durable end on disk may be too
-// low, because END is synced only once a second, when a segment is sealed, and on
-// close. It is never too high. A power failure may garble END. It then counts as
+// low, because END is synced only on open and close, once a second, and when a segment
+// is sealed. It is never too high. A power failure may garble END. It then counts as
 // missing, and the frames alone decide where the log ends.
 //
 // # Life of a batch
@@ -89,13 +90,13 @@
 // Append writes the frame, syncs it, stores its last global_seq into END with one
 // atomic store, and wakes readers. It never writes a frame before the previous one
 // is synced. So at most one frame can be torn, and each frame proves that all
-// earlier ones are durable. When a segment is nearly full, Append seals it, and the
-// zero-filled spare takes its place (see rotate.go). Nothing is ever truncated,
-// because mapped files must not shrink.
+// earlier ones are durable. When a frame does not fit into the segment, Append seals
+// the segment, and the zero-filled spare takes its place (see rotate.go). Nothing is
+// ever truncated, because mapped files must not shrink.
 //
-// A copy has its frames from another log, where they are durable. PutCopy writes
+// A copy gets its frames from another log, where they are durable. PutCopy writes
 // frames while the sync of earlier ones runs, so a crash can interrupt a group of
-// them, of at most the size of the largest frame.
+// frames. Together they are at most as large as the largest frame.
 //
 // What Open does after a crash is decided by tables of rules; see recover_rules.go.
 package wal

@@ -16,7 +16,7 @@ type BootID [16]byte
 // Offsets of words in END; see doc.go.
 const (
 	endEpochAt   = 48
-	endDurableAt = 64 // on one cache line with the next word
+	endDurableAt = 64 // on the same cache line as the next word
 	endMovedAt   = 72
 	endCheckAt   = 80 // two words, on the same cache line
 	endWakeAt    = 128
@@ -31,8 +31,8 @@ type endHeader struct {
 	Epoch uint64
 }
 
-// errEndAbsent is the error for an END that was never written: it is empty or has
-// only zeroes.
+// errEndAbsent is the error for an END that was never written: it is shorter than a
+// page, or has only zeroes.
 var errEndAbsent = errors.New("END holds nothing")
 
 // Marshal returns the 4096 bytes of an END with the given durable end.
@@ -51,9 +51,9 @@ func (h *endHeader) Marshal(durable uint64) []byte {
 }
 
 // checkEndPage validates an END that no writer is storing into, such as one that a
-// crash left. It detects a garbled END by the CRC of the words that are stored
-// once, and by the complement of the durable end. The complement is stored before
-// the durable end, alternately in one of two words. So one of them matches the
+// crash left. It detects a garbled END by the CRC of the words that change only when
+// the log is opened, and by the complement of the durable end. The complement is stored
+// before the durable end, alternately in one of two words. So one of them matches the
 // durable end at every moment.
 func checkEndPage(b []byte) error {
 	want, got := le.Uint32(b[endCRCAt:]), crc32.Checksum(b[:endCRCAt], castagnoli)
@@ -99,8 +99,8 @@ func (fixedPage) Wake(int)                                  {}
 func (fixedPage) Stale() bool                               { return false }
 func (fixedPage) Close() error                              { return nil }
 
-// word64 and word32 return words of a shared page for atomic use. The page must
-// begin at a multiple of 8 bytes.
+// word64 and word32 return words of a shared page for atomic use. The address of the
+// page must be a multiple of 8.
 func word64(page []byte, at int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&page[at : at+8][0]))
 }

@@ -8,18 +8,19 @@ import (
 )
 
 var (
-	// ErrLocked means that another process has the log open for writing. Stop it,
-	// or give up.
+	// ErrLocked means that another process holds the lock, usually because it has the
+	// log open for writing. Stop that process, or give up.
 	ErrLocked = errors.New("wal: another write daemon owns the directory")
 	// ErrFailed is final and wraps the cause. It is unknown, until the log is
 	// opened again, whether the batch that caused it is durable.
 	ErrFailed = errors.New("wal: a write or sync failed; the log must be reopened")
-	// ErrNoSpace is returned before anything is written. It no longer occurs once
-	// there is space again.
+	// ErrNoSpace is returned before any part of a batch is written. It no longer occurs
+	// once there is space again, or enough file descriptors.
 	ErrNoSpace = errors.New("wal: no space for the next segment")
 	// ErrEnd is not a failure. Wait, and call again.
 	ErrEnd = errors.New("wal: no further durable frame")
-	// ErrNoLog is returned to readers that start before any writer. Wait for one.
+	// ErrNoLog means that the directory has no log. A reader that started before any
+	// writer can wait for one.
 	ErrNoLog = errors.New("wal: there is no log in the directory yet")
 	// ErrReplaced means that the frames read so far may no longer be part of the
 	// log. Start again from the beginning.
@@ -28,8 +29,8 @@ var (
 	ErrVersion = errors.New("wal: made by a newer version of this program")
 	// ErrClosed is returned by a Writer or Reader after Close.
 	ErrClosed = errors.New("wal: closed")
-	// ErrBeyond is returned by Seek and SeekAfter for a global_seq that is not
-	// durable yet.
+	// ErrBeyond is returned by Seek and SeekAfter for a position beyond the durable
+	// end.
 	ErrBeyond = errors.New("wal: beyond the durable end")
 	// ErrArchiving means that segments were archived, or checkpoints removed, while
 	// they were being read. Start again.
@@ -46,7 +47,7 @@ var (
 )
 
 // An ArchivedError is returned for commits in segments that were moved away. The
-// log in this directory begins later. It is not damage.
+// log in this directory begins later. This is not damage.
 type ArchivedError struct {
 	Seq   uint64 // the requested global_seq
 	First uint64 // first global_seq that this directory still has

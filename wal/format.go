@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// On-disk constants. Changing one requires a new version.
+// On-disk constants. Changing any of them except DefaultSegmentSize requires a new
+// version.
 const (
 	formatVersion = 1
 
@@ -30,7 +31,7 @@ const (
 	DefaultSegmentSize = 64 << 20
 )
 
-// Names below the log's directory.
+// Names and permissions in the log's directory, and the size of buffers for copying.
 const (
 	lockName    = "LOCK"
 	endName     = "END"
@@ -74,8 +75,9 @@ func alignUp(n int64) int64 { return (n + frameAlign - 1) &^ (frameAlign - 1) }
 func frameSize(n int) int64 { return alignUp(frameHeaderSize + int64(n)) }
 
 // maxFrame returns the maximum size of a data frame in a segment of the given size,
-// in bytes: half of the segment's room. So an empty segment always has room for the
-// two batches that may be executed but not written yet (see Writer.Room).
+// in bytes: half of the segment's room, or the size of a frame with a body of bodyCap
+// bytes if that is less. So an empty segment always has room for the two batches that
+// may be executed but not written yet (see Writer.Room).
 func maxFrame(segmentSize int64) int64 {
 	half := (segmentSize - segmentHeaderSize - sealSize) / 2 &^ (frameAlign - 1)
 	return min(half, frameSize(bodyCap))

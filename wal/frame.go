@@ -13,13 +13,13 @@ type Frame struct {
 	Count  uint32
 	Time   int64  // Unix nanoseconds, never decreasing
 	Digest uint64 // state digest after the batch
-	Chain  uint32 // header CRC, to which the next frame's prev is equal; set by Append and by readers
+	Chain  uint32 // header CRC, which the next frame's prev equals; set when the frame is written, encoded, read or parsed
 	Body   []byte // for each record a 4-byte length and the record; valid until the next read if the frame was read
 
-	Segment uint64 // first global_seq of the segment that contains the frame; set by Append and by readers
+	Segment uint64 // first global_seq of the segment that contains the frame; set when Chain is
 
 	begins int64  // size of the segment that the frame begins; 0 if it announces none
-	wire   []byte // header and body as on disk; nil unless the frame was read or parsed
+	wire   []byte // header and body as on disk; nil unless the frame was read, parsed or encoded
 }
 
 // Last returns the global_seq of the last record.
@@ -84,7 +84,8 @@ const (
 	kindSeal = 2
 
 	// flagBegins means that the frame is the first of a segment that is not the
-	// log's first. The frames before it determine the header of that segment.
+	// log's first. The frames before it, and the size that it announces, determine the
+	// header of that segment.
 	flagBegins = 1
 )
 
@@ -102,8 +103,8 @@ type frameHeader struct {
 	Begins  int64 // with flagBegins, size in bytes of the segment that begins here; otherwise 0
 }
 
-// last returns the global_seq of the last record, or, for a seal, of the previous
-// frame.
+// last returns the global_seq of the last record. For a seal, that is the last record
+// of the previous frame.
 func (h *frameHeader) last() uint64 { return h.First + uint64(h.Count) - 1 }
 
 // size returns the number of bytes of header, body and padding.
@@ -130,7 +131,7 @@ func (h *frameHeader) Marshal(b []byte, salt uint32) {
 	le.PutUint32(b, h.CRC)
 }
 
-// Unmarshal parses b[:64]. It returns false if the CRC is wrong.
+// Unmarshal parses b[:64]. It returns false if the kind is 0 or the CRC is wrong.
 func (h *frameHeader) Unmarshal(b []byte, salt uint32) bool {
 	b = b[:frameHeaderSize]
 	h.CRC = le.Uint32(b)

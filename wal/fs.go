@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// FS is the filesystem that contains a log. Its errors satisfy errors.Is with those
-// of io/fs (ErrExist, ErrNotExist), and with syscall.ENOSPC for a full disk.
+// FS is the filesystem that contains a log. errors.Is matches its errors with those of
+// io/fs (ErrExist, ErrNotExist) and, for a full disk, with syscall.ENOSPC.
 //
 // If the implementation is also a Mapper, readers map segments. Otherwise they use
 // ReadAt.
@@ -44,10 +44,10 @@ type FS interface {
 	// Share maps the first 4096 bytes of an existing file.
 	Share(name string, write bool) (Page, error)
 
-	// Boot returns the id of the current boot of the machine, zero if unknown.
+	// Boot returns the id of the current boot of the machine, or zero if it is unknown.
 	Boot() (BootID, error)
 	// CopyOnWrite reports whether the filesystem of dir writes every block to a new
-	// place, so that writing zeroes ahead gains nothing.
+	// place, so that writing zeroes in advance gains nothing.
 	CopyOnWrite(dir string) bool
 }
 

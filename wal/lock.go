@@ -11,8 +11,8 @@ import (
 
 // A logLock makes its holder the only writer of a log. It is a lock on LOCK and
 // another on END. People are tempted to remove LOCK by hand, because it looks
-// like a leftover of a crash. The writer has END mapped, so a second writer of the same
-// log always finds the lock on END.
+// like a leftover from a crash. The writer has END mapped, so a second writer that opens
+// the same END always finds the lock on it.
 type logLock struct{ lock, end File }
 
 // lockLog locks the log in dir. END need not exist yet; see lockEnd.

@@ -119,8 +119,8 @@ func (w *Writer) survey() (*finding, error) {
 	return found, nil
 }
 
-// OpenReader opens the log for reading up to the place where Start will continue.
-// It works even before Start, when END may not cover that place yet.
+// OpenReader opens the log for reading. It works even before Start, when END may not
+// cover the whole log yet. The reader then ends at the place where Start will continue.
 func (w *Writer) OpenReader() (*Reader, error) {
 	if w.found == nil {
 		return OpenReader(w.dir, w.o)
@@ -189,8 +189,8 @@ func refusal(r *rule, cause error) error {
 	return fmt.Errorf("%s: %w", r.why, cause)
 }
 
-// signLock writes to LOCK the process that holds it, for operators, and the boot, for
-// the next Open. It is called last. An Open that finds the current boot in
+// signLock writes two things to LOCK: the process that holds it, for operators, and the
+// boot, for the next Open. It is called last. An Open that finds the current boot in
 // LOCK may rewrite the last frames of the log. Before END is valid, those may be frames
 // that an earlier boot acknowledged, which must not be rewritten.
 func (w *Writer) signLock(boot BootID) error {

@@ -8,7 +8,7 @@ import (
 
 // Options configure a log. Fields that are zero take the defaults.
 type Options struct {
-	SegmentSize int64        // bytes; default 64 MiB; a multiple of 4096, at least 64 KiB; fixed when a segment is created
+	SegmentSize int64        // bytes; default 64 MiB, or the size in Origin; a multiple of 4096, from 64 KiB to 4 GiB; fixed when a segment is created
 	Now         func() int64 // Unix nanoseconds; default is the system clock
 	FS          FS           // default is the operating system's
 	Rand        io.Reader    // source of the log id; default is crypto/rand
@@ -21,8 +21,8 @@ type Options struct {
 	// Copy permits Open to open a directory that MarkCopy has marked.
 	Copy bool
 
-	// OnSync is called after each sync of frames or of a seal, with the duration of
-	// the sync. It may be nil.
+	// OnSync is called after each successful sync of frames or of a seal, with the
+	// duration of the sync. It may be nil.
 	OnSync func(time.Duration)
 	// OnNotice is called by Open with human-readable messages about what recovery
 	// has changed. It may be nil.

@@ -32,9 +32,9 @@ const (
 	futexWake = 1
 )
 
-// waitWord sleeps in the kernel until the word differs from old, wakeWord is
-// called, or the timeout has passed. It occupies an operating system thread. The
-// word may be mapped read-only.
+// waitWord sleeps in the kernel until wakeWord is called or the timeout has passed. If
+// the word already differs from old, it returns at once. It occupies an operating
+// system thread. The word may be mapped read-only.
 func waitWord(w *atomic.Uint32, old uint32, timeout time.Duration) {
 	ts := syscall.NsecToTimespec(max(0, timeout.Nanoseconds()))
 	// After any error (changed already, timeout, interrupted), the caller checks

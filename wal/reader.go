@@ -92,8 +92,8 @@ func (r *Reader) Durable() uint64 {
 
 // Moved returns when the durable end last changed, in Unix nanoseconds by the
 // writer's clock. It returns 0 if that is unknown, and after Close. If it is called
-// after Durable, the result is not before the time at which that end became
-// durable. Any goroutine may call it.
+// after Durable, the result is not before the time at which the end that Durable
+// returned became durable. Any goroutine may call it.
 func (r *Reader) Moved() int64 {
 	r.endMu.RLock()
 	defer r.endMu.RUnlock()
@@ -147,7 +147,8 @@ func (r *Reader) step() {
 	r.at = r.w.at
 }
 
-// checkEnd reads END. As long as the log is the same, END can only rise.
+// checkEnd reads END. As long as the log is the same, its epoch and durable end can
+// only increase.
 func (r *Reader) checkEnd() (durable uint64, err error) {
 	if r.end == nil {
 		return 0, ErrClosed
@@ -271,8 +272,8 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 	return nil
 }
 
-// missing returns the error for a segment that END covers and that does not exist:
-// it was moved to an archive, or the log is gone.
+// missing returns the error for a segment that END covers and that does not exist: it
+// was moved to an archive, the log was replaced, or the file is lost.
 func (r *Reader) missing(path string, first uint64) error {
 	firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
 	if err != nil {

@@ -159,7 +159,7 @@ func readerSeq(fsys FS, path string) (uint64, error) {
 	}
 	defer f.Close()
 	var b [readerSeqAt + 8]byte
-	if n, _ := f.ReadAt(b[:], 0); n == len(b) && string(b[:8]) == readerMagic { // otherwise the file is just being created
+	if n, _ := f.ReadAt(b[:], 0); n == len(b) && string(b[:8]) == readerMagic { // otherwise the file is still being created
 		return le.Uint64(b[readerSeqAt:]), nil
 	}
 	return 0, nil

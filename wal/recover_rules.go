@@ -34,7 +34,7 @@ const (
 	badEnd            // END exists, and is neither empty nor valid: a crash can garble it
 	foreignEnd        // END and the segments belong to different logs
 	hasCkpt           // there are checkpoints
-	headless          // the first segments are missing, and no checkpoint covers the rest
+	headless          // the first segments are missing, and no checkpoint is at a commit of the rest
 	halfCopy          // END marks an unfinished backup
 	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt | headless | halfCopy
 )
@@ -108,7 +108,7 @@ var tailRules = []rule{
 	{"clean end", tailFacts, 0, goOn, ""},
 }
 
-// decide returns the rule of the table that holds.
+// decide returns the rule of the table that holds for the facts f.
 func decide(table []rule, f facts) *rule {
 	for i := range table {
 		if table[i].holds(f) {

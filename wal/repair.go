@@ -13,7 +13,7 @@ type RepairOptions struct {
 	FS FS // default is the operating system's
 	// Accept permits the changes. Without it, Repair only reports them.
 	Accept bool
-	// Checkpoint reads the checkpoint at seq of the log with the id, and returns its
+	// Checkpoint reads the checkpoint at seq of the log whose id is id, and returns its
 	// place in the log. A *CorruptError means that the file is damaged, and a
 	// *MismatchError that it belongs to another log. Any other error, except
 	// fs.ErrNotExist, ends the run. If Checkpoint is nil, checkpoints are not read.
@@ -35,13 +35,14 @@ type RepairReport struct {
 }
 
 // Repair makes a log that Open rejects usable again, by ending it at its last valid
-// frame. This loses acknowledged commits. It also sets damaged checkpoints aside,
-// which loses no commits. It returns an error, and changes nothing, if no segment can
-// be kept, or if segments are archived and no valid checkpoint would be left. Without
-// o.Accept it changes nothing and reports what would be lost. It deletes nothing: it
-// copies damaged bytes, and renames later segments and bad checkpoints. Readers of a
-// log that was shortened get ErrReplaced. It returns ErrNoLog if there is no log. In
-// that case, and whenever o.Accept is not set, it creates no LOCK.
+// frame. This may lose acknowledged commits. It also sets aside damaged checkpoints and
+// those of another log, which loses no commits. It returns an error, and changes
+// nothing, if no segment can be kept, or if segments are archived and no valid
+// checkpoint would be left. Without o.Accept it changes nothing and reports what would
+// be lost. It deletes nothing: it copies damaged bytes, and renames later segments and
+// bad checkpoints. Readers of a log that was shortened get ErrReplaced. It returns
+// ErrNoLog if there is no log. In that case, and whenever o.Accept is not set, it
+// creates no LOCK.
 //
 // END is moved back last. So an interrupted repair leaves a log that Open rejects,
 // and can be repeated.

@@ -8,9 +8,9 @@ import "fmt"
 // advanced past the reader's position, in another history of the same log. So the
 // reader also checks that the last frame it returned is still there.
 
-// checkStill checks that END's name still refers to the same file, and that the last
-// frame is still in its place. Next calls it when it has found nothing new twice:
-// for a waiting reader, a few times a second.
+// checkStill checks that END's name still refers to the same file, with the same log
+// id, and that the last frame is still in its place. It does so only if Next has found
+// nothing new twice in a row: for a waiting reader, a few times a second.
 func (r *Reader) checkStill() error {
 	if !r.idle {
 		return nil

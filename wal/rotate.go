@@ -9,7 +9,7 @@ import "fmt"
 //	3  rename next.tmp to its name, sync the directory
 //	4  sync END
 //
-// A crash after 1 leaves a sealed last segment, and Open continues with 2. A crash
+// A crash after 1 leaves a sealed last segment, and the next cut begins with 2. A crash
 // after the rename leaves either that state or an empty last segment, depending on
 // whether the rename was durable. The spare exists before the seal is written, so a
 // full disk is noticed before anything is changed.
@@ -45,7 +45,7 @@ func (w *Writer) cut(size int64) error {
 	return w.SyncEnd()
 }
 
-// encodeSeal encodes the seal of the segment in w.buf, and returns its header CRC.
+// encodeSeal encodes the segment's seal into w.buf, and returns its header CRC.
 func (w *Writer) encodeSeal() uint32 {
 	last := w.lastFrame()
 	var h frameHeader

@@ -8,8 +8,8 @@ import (
 
 // Seek positions the reader so that Next returns the frame that contains seq or, if
 // seq is Durable()+1, the next frame to come. It returns ErrBeyond for a later seq.
-// It lists the segments, and walks over frame headers from the nearest remembered
-// place.
+// It lists the segments if necessary, and walks over frame headers from the nearest
+// remembered place.
 func (r *Reader) Seek(seq uint64) error {
 	durable, err := r.checkEnd()
 	if err != nil {
@@ -119,7 +119,7 @@ type Place struct {
 }
 
 // Place returns the position of a state that has applied the frame. The frame must
-// have been read or appended.
+// have been read, parsed, encoded or appended.
 func (f *Frame) Place() Place {
 	return Place{Seq: f.Last(), Chain: f.Chain, Time: f.Time, Digest: f.Digest}
 }

@@ -17,7 +17,7 @@ type spareState struct {
 	file    File  // the spare, once it is ready; nil before
 	making  bool
 	err     error         // shortage in the last attempt to create it
-	changed chan struct{} // closed and replaced when one of the fields changes
+	changed chan struct{} // closed and replaced after an attempt to create it, and when the writer fails
 }
 
 // announce wakes the goroutines that wait for a change.
@@ -48,7 +48,7 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 			fsys.Remove(name) // frees its space; if it fails, the next attempt removes the file
 		}
 	}()
-	if cow { // the filesystem writes every block to a new place, so writing zeroes ahead gains nothing
+	if cow { // the filesystem writes every block to a new place, so writing zeroes in advance gains nothing
 		if err := f.Grow(size); err != nil {
 			return nil, err
 		}
@@ -70,8 +70,9 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 	return f, nil
 }
 
-// makeSpare creates a spare unless there is one. It records and returns a shortage
-// of space. Any other error fails the writer.
+// makeSpare creates a spare, unless there is one or another goroutine is creating one.
+// It records and returns a shortage of space or file descriptors. Any other error,
+// except errStopped, fails the writer.
 func (w *Writer) makeSpare(pause func() bool) error {
 	w.mu.Lock()
 	if w.err != nil || w.sp.file != nil || w.sp.making {
@@ -122,7 +123,8 @@ func (w *Writer) resizeSpare(size int64) {
 	}
 }
 
-// wantSpare requests a spare from the shell once a quarter of the segment is used.
+// wantSpare requests a spare from the shell once a quarter of the segment is used, or
+// earlier if the rest has no room for two batches.
 func (w *Writer) wantSpare() {
 	if w.shell == nil {
 		return
@@ -147,11 +149,11 @@ func (w *Writer) roomy() bool {
 // that ended the writer. Any goroutine may call it.
 //
 // A sequencer calls Room before it executes the first request of a batch, when at
-// most one other batch is in flight. Then both batches certainly fit, and Append
-// never returns ErrNoSpace for a batch that has been executed. If Room returns
-// ErrNoSpace, the sequencer rejects requests, and calls Room again for the next
-// one. While a needed spare is being created, Room waits up to 10 s, since the disk
-// is then slow rather than full.
+// most one other batch is in flight. Then both batches certainly fit. Append returns
+// ErrNoSpace for a batch that has been executed only if file descriptors run out. If
+// Room returns ErrNoSpace, the sequencer rejects requests, and calls Room again for the
+// next one. While a needed spare is being created, Room waits up to 10 s, since the
+// disk is then slow rather than full.
 func (w *Writer) Room() error {
 	w.mu.Lock()
 	enough := w.err == nil && (w.sp.file != nil || w.roomy())

@@ -14,7 +14,7 @@ type SegmentStat struct {
 	Sealed    bool
 }
 
-// Stat summarizes a log by its frame headers, without reading bodies.
+// Stat summarizes a log from its frame headers, without reading bodies.
 func Stat(dir string, fsys FS) (list []SegmentStat, report VerifyReport, err error) {
 	for range listTries {
 		if list, report, err = statOnce(dir, fsys); !errors.Is(err, ErrArchiving) {

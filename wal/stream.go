@@ -95,7 +95,7 @@ func (h *StreamHead) Parse(b []byte) error {
 	return head.Validate()
 }
 
-// AppendBeat appends a heartbeat of the log with the id to dst. now is in Unix
+// AppendBeat appends a heartbeat to dst, for the log whose id is id. now is in Unix
 // nanoseconds.
 func AppendBeat(dst []byte, id LogID, durable uint64, now int64) []byte {
 	at := len(dst)
@@ -135,7 +135,7 @@ func (r *Reader) Forget() {
 // is bounded by the largest frame.
 type StreamReader struct {
 	StreamHead
-	Durable uint64 // durable end of the sender's log, as last reported
+	Durable uint64 // durable end of the sender's log, as far as frames and heartbeats have shown it
 
 	src     io.Reader
 	segment uint64 // segment of the previous frame

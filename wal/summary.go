@@ -51,8 +51,8 @@ func sizeOf(fsys FS, path string) (int64, error) {
 	return f.Size()
 }
 
-// DiskFree returns the free bytes, for an unprivileged user, of the filesystem that
-// contains path, or NaN if that is unknown.
+// DiskFree returns the number of bytes that an unprivileged user can still use on the
+// filesystem that contains path, or NaN if it is unknown.
 func DiskFree(path string) float64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -23,7 +23,7 @@ type tail struct {
 // A group describes which frames a crash can have interrupted.
 type group struct {
 	any   bool // several frames, since the log is a copy
-	known bool // END shows which frames these are, until the machine is restarted: those that it does not cover
+	known bool // until the machine is restarted, END shows which frames these are: those that it does not cover
 }
 
 // group returns which frames of the directory a crash can have interrupted.
@@ -137,9 +137,9 @@ func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *curs
 func (t *tail) walk(w *walker, durable uint64) error {
 	covered := true
 	err := w.scan(true, func() error {
-		// Each frame proves the earlier ones, except in a group. A seal's last
-		// is that of the previous frame, so END does not show whether the seal
-		// was synced.
+		// Each frame proves that the earlier ones are durable, except in a group. A
+		// seal ends at the same global_seq as the previous frame, so END does not
+		// show whether the seal was synced.
 		if covered || !t.group.known {
 			t.doubt, covered = w.at.off, w.h.Kind != kindSeal && w.h.last() <= durable
 		}

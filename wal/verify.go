@@ -41,7 +41,7 @@ func (s *segmentFile) info() SegmentInfo {
 // VerifyOptions are the options of one walk; the zero value is valid.
 type VerifyOptions struct {
 	FS FS // default is the operating system's
-	// HeadersOnly skips bodies. The frames of OnFrame then have none.
+	// HeadersOnly skips bodies. The frames that OnFrame gets then have none.
 	HeadersOnly bool
 	// OnSegment is called before the frames of each segment. An error ends the
 	// walk.

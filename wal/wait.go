@@ -10,8 +10,8 @@ import (
 const waitSlice = 100 * time.Millisecond
 
 // A watcher sleeps on END for all callers of Wait. It needs one goroutine, and so
-// one operating system thread, for any number of waiters. It runs from the first
-// Wait to Close, and is parked while there are no waiters.
+// one operating system thread, for any number of waiters. The goroutine runs from the
+// first Wait to Close, and is parked while there are no waiters.
 type watcher struct {
 	mu      sync.Mutex
 	moved   chan struct{} // closed and replaced when END changes
@@ -65,7 +65,7 @@ func (w *watcher) join(r *Reader) bool {
 		w.started = true
 		page := r.end // Close unmaps the page only after the goroutine has ended
 		// Read the end here, before the first waiter checks it. If the goroutine
-		// read it when it first runs, it would miss a change in between.
+		// read it only when it first ran, it would miss a change in between.
 		seen, _ := load(page.Bytes(), endDurableAt)
 		w.done.Go(func() { w.run(page, seen) })
 	}

@@ -25,8 +25,9 @@ type Origin struct {
 	SegmentSize int64 // size of the segment in bytes
 	Created     int64 // creation time in Unix nanoseconds; for the first segment, when the log was created
 
-	// For a segment that is not the log's first. A copy may begin with such a
-	// segment. Its log then looks as if the earlier segments had been archived.
+	// The following fields are for a segment that is not the log's first. A copy may
+	// begin with such a segment. The copy then looks as if the earlier segments had been
+	// archived.
 	Ordinal uint32 // 0 for the log's first segment
 	First   uint64 // global_seq of its first record; 0 means 1
 	Prev    uint32 // header CRC of the previous seal
@@ -52,9 +53,9 @@ func (r *Reader) Origin() (Origin, error) {
 	return originOf(&h), err
 }
 
-// Wire returns the wire form of a frame that was read or parsed: its header and
-// body as on disk, without padding. The result is valid as long as the frame. It is
-// nil for other frames.
+// Wire returns the wire form of a frame that was read, parsed or encoded: its header
+// and body as on disk, without padding. The result is valid as long as the frame is. It
+// is nil for other frames.
 func (f *Frame) Wire() []byte { return f.wire }
 
 // AppendWire appends the wire form of a frame to dst.
@@ -141,17 +142,17 @@ func (w *Writer) AppendCopy(f *Frame) error {
 	return w.SyncCopy()
 }
 
-// PutCopy appends a frame that was read or parsed from the original of this log, and
-// is durable there. It keeps the frame's time, chain and digest, and begins a segment
-// where the original does. The directory must be marked as a copy, or be discarded
-// after a crash.
+// PutCopy appends a frame that is durable elsewhere: one that was read or parsed from
+// the original of this log, or that Encode has encoded. It keeps the frame's time,
+// chain and digest, and begins a segment where the original does. The directory must be
+// marked as a copy, or be discarded after a crash.
 //
 // PutCopy returns before the frame is durable here. Unless Options.Manual is set, a
 // goroutine syncs: while one sync runs, PutCopy appends more frames, and the next
 // sync covers all of them.
 //
-// ErrForeign, ErrUnannounced and ErrNoSpace are returned before anything is
-// written. Any other error is final.
+// ErrForeign, ErrUnannounced and ErrNoSpace are returned before any part of the frame
+// is written. Any other error is final.
 func (w *Writer) PutCopy(f *Frame) error {
 	if err := w.admit(f); err != nil {
 		return err
@@ -209,7 +210,7 @@ func (w *Writer) syncGroup() {
 }
 
 // awaitFlight waits until a frame of n bytes may be written. The frames that are not
-// synced are never larger than the largest frame, and never in two segments.
+// synced are together never larger than the largest frame, and never in two segments.
 func (w *Writer) awaitFlight(n int64, cut bool) error {
 	w.mu.Lock()
 	fits := w.flight == 0 || !cut && w.flight+n <= maxFrame(w.seg.head.Size)
@@ -245,8 +246,8 @@ func (w *Writer) admit(f *Frame) error {
 	return nil
 }
 
-// fitsHere compares the frame with the next frame of this log. If cut is set, that
-// frame begins a new segment.
+// fitsHere returns an error unless f is exactly what this log would have as its next
+// frame. If cut is set, that frame begins a new segment.
 func (w *Writer) fitsHere(f *Frame, cut bool) error {
 	prev, salt, free, begins := w.seg.prev, w.seg.salt, w.seg.free(), w.announced()
 	if cut {

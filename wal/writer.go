@@ -73,8 +73,8 @@ func (s *activeSegment) free() int64 {
 // fits reports whether a frame of n bytes may be written to this segment.
 func (s *activeSegment) fits(n int64) bool { return n <= s.free() && n <= maxFrame(s.head.Size) }
 
-// MaxBody returns the maximum body that Append accepts, in bytes: 16 MiB, or half
-// of the room in an empty segment if that is less.
+// MaxBody returns the maximum size of a body that Append accepts, in bytes: 16 MiB, or
+// what fits into half of an empty segment if that is less.
 func (w *Writer) MaxBody() int { return maxBody(w.o.SegmentSize) }
 
 // LogID returns the id of the log.
@@ -135,7 +135,7 @@ func (w *Writer) fail(cause error) error {
 // f.Time, which must not be below LastTime(). If f.Time is 0, Append sets it from
 // the clock.
 //
-// ErrNoSpace, and errors about f itself, are returned before anything is written.
+// ErrNoSpace, and errors about f itself, are returned before any part of f is written.
 // Any other error is final, and all later calls return ErrFailed.
 func (w *Writer) Append(f *Frame) error {
 	if err := w.Err(); err != nil {
