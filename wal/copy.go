@@ -183,8 +183,8 @@ func Adopt(dir string, o Options) error {
 }
 
 // LockCopy makes the caller the only one that begins a copy in DIR, which is
-// created if it is missing. It returns ErrLocked if another process writes the log
-// there.
+// created if it is missing. It returns ErrLocked if another process has locked DIR, to
+// begin a copy or to write the log there.
 func LockCopy(dir string, o Options) (io.Closer, error) {
 	fsys := o.withDefaults().FS
 	if err := fsys.Mkdir(dir); err != nil {

@@ -55,10 +55,10 @@ const (
 const whyHeadless = "the first segments are missing, and no checkpoint covers them: " +
 	"move them back from the archive, or restore a checkpoint from a backup"
 
-// dirRules decide about a directory. The first segment gets its durable name before
-// END is created, so a crash never leaves an END without segments. A power failure
-// may garble END itself, because it may be written at any time. Then the frames alone
-// decide, as if END were missing. That alone loses nothing: a power failure does
+// dirRules decide what Open does with a directory. The first segment gets its durable
+// name before END is created, so a crash never leaves an END without segments. A power
+// failure may garble END itself, because it may be written at any time. Then the frames
+// alone decide, as if END were missing. That alone loses nothing: a power failure does
 // not touch durable bytes, and the chain of frames reveals damage before the last
 // frame. Only damage to the last frame would go unnoticed.
 var dirRules = []rule{
@@ -90,11 +90,11 @@ const (
 	tailFacts = misfit | acked | laterSeq | stray | farStray
 )
 
-// tailRules decide about the end of the log. A crash can interrupt at most one
-// frame, which had not been acknowledged. In a copy it can interrupt a group of
-// frames, which together are not larger than the largest frame. There, a later
-// frame proves nothing about an earlier one. Everything else is damage, and is
-// not repaired here.
+// tailRules decide what Open does at the end of the log. A crash can interrupt at most
+// one frame, which had not been acknowledged. In a copy it can interrupt a group of
+// frames, which together are not larger than the largest frame. There, a later frame
+// proves nothing about an earlier one. Everything else is damage, and is not repaired
+// here.
 var tailRules = []rule{
 	{"acknowledged frames missing", acked, acked, refuse,
 		"END or a checkpoint is beyond the last good frame: acknowledged commits are damaged or missing"},

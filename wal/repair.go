@@ -44,8 +44,8 @@ type RepairReport struct {
 // ErrNoLog if there is no log. In that case, and whenever o.Accept is not set, it
 // creates no LOCK.
 //
-// END is moved back last. So an interrupted repair leaves a log that Open rejects,
-// and can be repeated.
+// END is written last. So if a repair that moves END back is interrupted, Open still
+// rejects the log. An interrupted repair can be repeated.
 func Repair(dir string, o RepairOptions) (RepairReport, error) {
 	p := repair{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
 	if err := CheckPresent(dir, Options{FS: o.FS}); err != nil {

@@ -40,7 +40,7 @@ func (t *tail) corrupt() error {
 }
 
 // readTail finds the end of the log. It changes nothing. It also walks the segment
-// before the last one, because the last one must continue its seal. Readers check
+// before the last one, because the last one must link to its seal. Readers check
 // the earlier segments when they read them.
 func readTail(fsys FS, d *dirState) (*tail, error) {
 	n := len(d.segments)

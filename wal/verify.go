@@ -66,7 +66,7 @@ type VerifyReport struct {
 	Chain    uint32 // header CRC of that frame
 	HasEnd   bool
 	End      uint64 // durable end, if HasEnd
-	Live     bool   // a writer has the lock, so the walk ended at END
+	Live     bool   // a writer has the lock, so the walk ended at END; or one took the lock during the walk, so the end of the log was not judged
 	Torn     int64  // size in bytes of a torn tail, which the next Open copies and zeroes
 }
 
