@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// TuneMemory configures the garbage collector for a daemon, unless GOGC or
-// GOMEMLIMIT is set. The ledger's memory has few pointers and changes little.
-// So the heap may triple between two collections, which trades memory for
+// TuneMemory configures the garbage collector for a daemon. It does not change
+// what GOGC or GOMEMLIMIT sets. The ledger's memory has few pointers and changes
+// little. So the heap may triple between two collections, which trades memory for
 // speed. As the heap approaches three quarters of the memory of the machine or
 // of the control group, collections become more frequent.
 func TuneMemory() {
@@ -42,7 +42,9 @@ func memoryTotal() int64 {
 	return total
 }
 
-// memTotal reads the line "MemTotal:  8000000 kB" of /proc/meminfo.
+// memTotal returns the machine's memory in bytes, from a line such as
+// "MemTotal:  8000000 kB" of /proc/meminfo. Without such a line, it returns
+// math.MaxInt64.
 func memTotal(meminfo string) int64 {
 	for line := range strings.Lines(meminfo) {
 		fields := strings.Fields(line)
