@@ -19,8 +19,8 @@ import (
 //	join → listen, report ready → stand by: follow, apply → take over → write → lose the writer's place → stand by …
 //
 // While the daemon stands by, it rejects requests with NotTheWriter. When it stops
-// as the writer, it gives up the writer's place as soon as every accepted request
-// is durable.
+// as the writer, it gives up the writer's place as soon as every accepted
+// transaction is durable.
 func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserver.Entrance, exit func()) error {
 	member, err := cl.Join(ctx)
 	if err != nil {

@@ -19,9 +19,9 @@ type Core struct {
 }
 
 // NewCore returns a core with a state that is at the end of the log. queue is the
-// maximum number of waiting requests. now returns the time in Unix nanoseconds.
-// durable is called with each batch that becomes durable; the frame is valid only
-// during the call.
+// maximum number of waiting requests. The function now returns the time in Unix
+// nanoseconds. The function durable is called with each batch that becomes durable;
+// the frame is valid only during the call.
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
 	log := slog.New(slog.DiscardHandler)
 	c := &Core{
@@ -54,9 +54,9 @@ func NewCoreStream(stopOnError bool) *CoreStream {
 	return &CoreStream{lane: lane{stream: true}, stopOnError: stopOnError}
 }
 
-// SubmitBlock queues lines of a stream, which the caller must not use
-// afterwards, and returns a submission for each. They are judged after all
-// earlier lines of the stream. If it returns an error, nothing was queued.
+// SubmitBlock queues lines of a stream, and returns a submission for each line. The
+// lines are judged after all earlier lines of the stream. The caller must not use
+// them afterwards. If SubmitBlock returns an error, nothing was queued.
 func (c *Core) SubmitBlock(s *CoreStream, lines []ledger.Transaction) ([]*Submission, *ledger.Error) {
 	r := &request{bulk: true, lane: &s.lane, BatchRequest: ledger.BatchRequest{Txs: lines, StopOnError: s.stopOnError}}
 	r.judged()
@@ -90,7 +90,7 @@ type Result struct {
 	FirstMinted int64
 	Minted      int
 	Refusal     *ledger.Error // nil if the commit is durable
-	Unknown     bool          // the log failed; no other field is set
+	Unknown     bool          // the log failed or stalled; no other field is set
 	Replayed    bool          // an earlier request with the same idempotency key made the commit
 }
 

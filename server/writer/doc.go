@@ -11,7 +11,7 @@
 //
 // The main invariant: no response is sent before the state that its request was
 // judged against is durable. This includes rejections. The state is ahead of the log. So
-// after an error of the log nothing more is judged, and a panic in the sequencer
+// once the log has failed, nothing more is judged, and a panic in the sequencer
 // ends the process.
 //
 // A Core is the write daemon without HTTP or goroutines, for simulations.

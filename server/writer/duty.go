@@ -9,8 +9,8 @@ import (
 	"assetledger/wal"
 )
 
-// A duty is the current role of the daemon: writer or standby. A daemon whose log
-// has only one writer keeps the same duty for life.
+// A duty is the current role of the daemon: writer or standby. If no other daemon
+// can take over the log, the daemon keeps the same duty for life.
 type duty struct {
 	log commitlog.Writer
 	seq *sequencer // on a standby, it rejects everything
@@ -65,8 +65,8 @@ func (l standbyLog) Restore(int, *slog.Logger) (*ledger.State, error) {
 	return nil, commitlog.ErrFenced
 }
 
-// role returns the duty's name in health and metrics, or "" for a log that has only
-// one writer.
+// role returns the duty's name in health and metrics, or "" if no other daemon can
+// take over the log.
 func (d *daemon) role() string {
 	switch du := d.duty.Load(); {
 	case du.member != nil:

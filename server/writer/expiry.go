@@ -21,7 +21,8 @@ const (
 
 // expire releases expired holds in a commit that the ledger itself makes. It returns
 // the time after which it must be called again: 0 for at once, and a negative time
-// if no hold can expire. Between two such commits, requests get their turns.
+// if no hold can expire or this daemon releases none. Between two such commits,
+// requests get their turns.
 //
 // It uses the time of the log: a hold has expired when the time of the filling
 // batch is at or after the hold's expiry. So the commit that releases a hold is
@@ -51,7 +52,7 @@ func (s *sequencer) expire() time.Duration {
 }
 
 // expireFirst releases all holds that expired while the ledger was stopped. The
-// group caughtUp is done when that is durable.
+// group caughtUp is done when these releases are durable.
 func (s *sequencer) expireFirst() {
 	for s.expire() == 0 {
 	}

@@ -40,9 +40,10 @@ func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Hand
 
 const typeJSON = "application/json"
 
-// accepts rejects requests while the daemon stands by or is stopping, and requests
-// of another media type. Every request that it lets through is answered, even while
-// the daemon is stopping.
+// accepts returns a handler that rejects requests of another media type, and all
+// requests while the daemon stands by, is stopping, or can no longer write the log.
+// It calls handle for every other request, which is then answered even if the daemon
+// is stopping.
 func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		if err := d.ending(); err != nil {
@@ -86,7 +87,7 @@ func (d *daemon) count(r *request) {
 	for i := range r.verdicts {
 		switch v := &r.verdicts[i]; {
 		case r.preflight:
-		case v.err != nil && r.bulk: // writes counts the rejection of a single transaction
+		case v.err != nil && r.bulk: // the rejection of a single transaction is counted in writes
 			d.meters.rejected(v.err.Code)
 		case v.err != nil:
 		case v.replayed:

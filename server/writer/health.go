@@ -17,7 +17,7 @@ type logStatus struct {
 }
 
 // checkpoint returns the last commit that the slowest reader has applied, or 0
-// without readers.
+// if there are no readers.
 func (s logStatus) checkpoint() uint64 {
 	if len(s.readers) == 0 {
 		return 0
@@ -95,8 +95,8 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// mirrors returns known, the mirrors that the driver has reported, and the hosts that
-// have recently read the log from this daemon.
+// mirrors returns the mirrors that the driver has reported, which are in known,
+// together with the hosts that have recently read the log from this daemon.
 func (d *daemon) mirrors(known []commitlog.Mirror) []commitlog.Mirror {
 	for _, m := range d.mirrorsHere() {
 		if !slices.ContainsFunc(known, func(k commitlog.Mirror) bool { return k.Name == m.Name }) {

@@ -47,8 +47,8 @@ type group struct {
 	judged   int   // number of requests that are judged
 	begun    bool  // the group has had a turn
 	// done is closed when every request of the group is judged and the state that
-	// it was judged against is durable. If the log failed, err is set before that,
-	// and replaces every response of the group.
+	// it was judged against is durable. If the log fails or stalls first, done is
+	// closed with err set, which replaces every response of the group.
 	done chan struct{}
 	err  *ledger.Error
 }

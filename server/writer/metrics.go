@@ -10,7 +10,8 @@ import (
 	"assetledger/server/version"
 )
 
-// meters are the write daemon's metrics, except those of HTTP requests.
+// meters are the write daemon's metrics, except those of HTTP requests and those
+// that gauges registers.
 type meters struct {
 	commitDuration *metrics.Histogram
 	syncDuration   *metrics.Histogram

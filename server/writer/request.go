@@ -19,7 +19,8 @@ type request struct {
 	preflight bool // judge the one transaction, and change nothing
 	reversal  bool // its handler reads the commit that the transaction reverses
 	// alive reports whether the client still waits for the response. If it is nil,
-	// the client is assumed to wait. The sequencer calls it between two turns.
+	// the client is assumed to wait. The sequencer calls it at the start of each
+	// turn, and whenever it checks the clock.
 	alive func() bool
 	// lane is the lane in which the request waits for its turns: that of its
 	// stream, or one that it gets on submission. Small requests have none.

@@ -69,7 +69,7 @@ func (d *daemon) reversal(x *httpserver.Exchange) (*request, parser, *ledger.Err
 	}, nil
 }
 
-// invert reads the commit that tx reverses, and sets the inverse operations of tx.
+// invert reads the commit that tx reverses, and gives tx the inverse operations.
 // If the commit can't be read, the sequencer rejects the request, unless it is a
 // retry of a reversal that was applied.
 //

@@ -10,13 +10,13 @@ import (
 	"assetledger/server/commitlog"
 )
 
-// The sequencer owns the state of the ledger. Its one goroutine takes requests in
-// the order of their arrival, judges each against the state, and appends the
+// The sequencer owns the state of the ledger. Its one goroutine takes groups of
+// requests from the intake, judges each request against the state, and appends the
 // records of accepted ones to the filling batch. While the syncer makes one batch
 // durable, the next one fills. A batch is handed over as soon as the syncer is
 // idle and no more small requests can join it at once (gather). So the syncs set the
-// pace. There are timers only for holds that expire, and for clients that may return
-// if the log is slow.
+// pace. There are timers only for holds that expire, and, if the log is slow, for
+// clients that may send their next requests.
 //
 //	intake → judge → filling batch → syncer → durable → group done
 //
@@ -98,7 +98,7 @@ func (s *sequencer) crash(who string) {
 }
 
 // stop rejects new requests and those that have not been judged. It returns when the
-// last batch is durable.
+// last batch is durable, or when the log has failed or is stalled.
 func (s *sequencer) stop() {
 	s.intake.refuse(shuttingDown)
 	s.hurry.Store(true)

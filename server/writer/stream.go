@@ -27,14 +27,14 @@ type stream struct {
 
 	// Owned by the reading side.
 	in      []byte           // bytes that were read and are not submitted yet
-	more    httpserver.Claim // bytes of in beyond streamClaim
-	awaited bool             // more has been waiting for the rest of a line
-	owed    int              // number of times that more was overdrawn
+	more    httpserver.Claim // claim for a buffer larger than blockBytes; see makeRoom
+	awaited bool             // the claim more has waited for a part of the current line
+	owed    int              // number of times that the claim more was overdrawn
 	read    chan struct{}    // closed when reading has ended
 
 	// Owned by the answering side.
 	out      []byte
-	piece    *[]byte // pooled buffer that out is in; nil if out is empty
+	piece    *[]byte // pooled buffer of out; nil while there are no results to send
 	answered int64   // number of lines answered
 
 	sent  chan *block   // submitted blocks, in order; has room for all
@@ -153,8 +153,8 @@ func parseStreamQuery(raw string) (stopOnError bool, err *ledger.Error) {
 }
 
 // end ends the stream. Nothing more is submitted. When all submitted lines are
-// answered, last is written as the last line if it is not nil. Only the first call
-// has an effect.
+// answered, the error last is written as the final line, unless it is nil. Only the
+// first call has an effect.
 func (s *stream) end(last *ledger.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// streamPiece is the maximum number of bytes of results in one write, unless one
-	// result is larger. A block of short results fits.
+	// streamPiece is the number of bytes of results at which they are written; the
+	// last of them may go beyond it. A block of short results fits.
 	streamPiece = 80 << 10
 	// keptPiece is the maximum size of a buffer for results that is reused.
 	keptPiece = 96 << 10
@@ -142,9 +142,9 @@ func (s *stream) giveBack(b *block) {
 }
 
 // answerLast writes the last line of the response, if the stream ends for a
-// reason that the client must know. If a line was too long, the last line is the
-// result of that line. Otherwise it belongs to no line, and shows that by
-// containing the number of answered lines.
+// reason that the client must know. If a line of the request was too long, the last
+// line of the response is its result. Otherwise the last line is the result of no
+// line. To show that, it contains the number of answered lines.
 func (s *stream) answerLast() {
 	s.mu.Lock()
 	last := s.last
@@ -173,7 +173,7 @@ func (s *stream) allowWrite() {
 // write writes s.out.
 func (s *stream) write() { s.deliver(false) }
 
-// flush writes s.out and ensures that all results reach the client.
+// flush writes s.out and sends all results to the client without delay.
 func (s *stream) flush() { s.deliver(true) }
 
 func (s *stream) deliver(flush bool) {

@@ -3,15 +3,16 @@ package writer
 import "assetledger/server/httpserver"
 
 // A stream holds streamClaim bytes of the budget while it is open, blockClaim for
-// each block of short lines, and more while it reads or executes a long line. If
-// there is no room, the stream reads nothing until there is:
+// each block of short lines, pieceClaim while it has results to send, and more while
+// it reads or executes a long line. If there is no room for its lines, the stream
+// reads nothing until there is:
 //
 //	long line: buffer (more) ─ grows ─┐
 //	                                  ├─ no room: wait, or overdraw
 //	block: lines, parsed form ────────┘
 //
 // Streams that each hold a part of a long line could wait for each other's memory
-// for ever. So one of them at a time may overdraw: it exceeds the budget for one
+// forever. So one of them at a time may overdraw: it exceeds the budget for one
 // line and its block. When these are released, the next stream may.
 
 // makeRoom makes room in the buffer to read more of a long line. It returns false
@@ -36,7 +37,8 @@ func (s *stream) makeRoom() bool {
 	return true
 }
 
-// dropRoom releases the room for a long line when the rest fits in a usual buffer.
+// dropRoom releases the room for a long line when the rest fits in a buffer of the
+// usual size.
 func (s *stream) dropRoom() {
 	if cap(s.in) <= blockBytes || len(s.in) >= blockBytes {
 		return
@@ -112,7 +114,7 @@ func (s *stream) firstBlock(size int64) (got, overdrawn bool) {
 }
 
 // overdraw adds size bytes to the claim although there is no room for them. It
-// returns false if another stream has overdrawn at present, or if the stream is over.
+// returns false if another stream is overdrawn at present, or if the stream is over.
 func (s *stream) overdraw(c *httpserver.Claim, size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +133,7 @@ func (s *stream) overdraw(c *httpserver.Claim, size int64) bool {
 	return true
 }
 
-// repay records the release of the bytes that n calls of overdraw added. The caller
+// repay records the release of the bytes that n calls to overdraw added. The caller
 // holds mu.
 func (s *stream) repay(n int) {
 	if n == 0 {
@@ -142,7 +144,7 @@ func (s *stream) repay(n int) {
 	}
 }
 
-// repayAll does the same for all calls of overdraw, at the end of the stream.
+// repayAll does the same for all calls to overdraw, at the end of the stream.
 func (s *stream) repayAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 	breather = time.Millisecond
 )
 
-// unanswered is what an error says about lines that it does not answer.
+// unanswered is the part of an error message about the lines that get no response.
 const unanswered = "Lines without a response were not executed: send them in a new stream."
 
 var tooSlow = ledger.Errorf(ledger.MalformedJSON, "A long line arrived too slowly while other requests waited for memory. %s", unanswered)

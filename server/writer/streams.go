@@ -22,7 +22,7 @@ type streams struct {
 	// used only while more streams are open than it has places, so the two sides of a
 	// stream may work at the same time if only a few streams are open.
 	working chan struct{}
-	count   atomic.Int32 // number of streams in open
+	count   atomic.Int32 // number of open streams
 
 	// overdraft is a semaphore for exceeding the budget; see stream.overdraw.
 	overdraft chan struct{}

@@ -96,7 +96,7 @@ func newSyncer(l commitlog.Writer, end uint64, meters *meters) *syncer {
 	return s
 }
 
-// run makes batches durable until in is closed or the log fails.
+// run makes batches durable until the channel in is closed or the log fails.
 func (s *syncer) run() {
 	defer close(s.ended)
 	for b := range s.in {
@@ -126,7 +126,7 @@ func (s *syncer) conclude(b *batch, err error) {
 }
 
 // stall answers the waiters of the batch with the error that its outcome is
-// unknown, since a full disk may stay full for a long time.
+// unknown, since the log may stay full or unreachable for a long time.
 func (s *syncer) stall(b *batch, why *stall) {
 	s.events <- syncEvent{stalled: why}
 	b.settle(why.unknown)
@@ -144,7 +144,8 @@ func (s *syncer) append(b *batch) error {
 	return nil
 }
 
-// retry retries the batch until the log accepts it.
+// retry retries the batch until the log accepts it or fails, or until giveUp is
+// called.
 func (s *syncer) retry(b *batch) error {
 	again := time.NewTicker(spaceEvery)
 	defer again.Stop()
@@ -160,7 +161,8 @@ func (s *syncer) retry(b *batch) error {
 	}
 }
 
-// fail reports the error that ends the daemon. Only the first call has an effect.
+// fail reports the error after which the log can no longer be written. Only the
+// first call has an effect.
 func (s *syncer) fail(err error) {
 	select {
 	case s.failed <- err:

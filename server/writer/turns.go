@@ -40,8 +40,8 @@ func (s *sequencer) turn(g *group) {
 	s.await(g)
 }
 
-// prefetch loads the memory that the first of several small requests need, so that
-// their cache misses overlap.
+// prefetch loads the memory that the first few of several small requests need, so
+// that their cache misses overlap.
 func (s *sequencer) prefetch(requests []*request) {
 	for _, r := range requests[:min(commitlog.PrefetchAhead, len(requests))] {
 		s.state.Expect(&r.Txs[0])
@@ -61,8 +61,8 @@ func (s *sequencer) yields() bool {
 	return !s.intake.empty()
 }
 
-// operationCost returns the number of operations. It adds heavy if there is a
-// consolidation, which may merge any number of stacks.
+// operationCost returns the number of operations. If there is a consolidation, which
+// may merge any number of stacks, it adds the parameter heavy.
 func operationCost(ops []ledger.Op, heavy int) int {
 	cost := len(ops)
 	for i := range ops {
