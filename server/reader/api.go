@@ -21,7 +21,7 @@ type endpoint struct {
 	params  param    // parameters that it takes, besides min_seq and wait
 	list    listKind // list whose cursors it takes
 	reach   reach    // what clients that are limited to owners see
-	element int64    // maximum bytes of one element of the list, both as collected and as rendered
+	element int64    // maximum bytes of one element of the list, as collected and as rendered together
 	bare    bool     // a read of the past does not need the contents of the container
 	brief   bool     // a read of the present is too short to watch for a disconnect of the client
 
@@ -132,7 +132,7 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 // gather claims memory for what the response needs, and collects it. charged is an
 // error from the budget, and err any other. Most lists are short, so it first
 // requests only as many elements as fit in a tiny claim. So short responses are
-// served even while long ones that no client reads fill the budget.
+// served even while the budget is full of long ones that no client reads.
 func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	limit := r.params.Limit
 	if e.element > 0 && e.list != listHistory && r.params.given&paramsOfPast == 0 { // a read of the past costs too much to collect twice, and history is collected while it is rendered
@@ -156,9 +156,9 @@ func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	}
 }
 
-// roomFor makes room in b for n more bytes. It claims the size of b plus
-// other, the number of bytes that the reading holds elsewhere. It returns
-// false if the budget has no room for them.
+// roomFor makes room in b for n more bytes. It claims the new size of b and the
+// bytes that the reading holds elsewhere, whose number is other. It returns
+// false if the budget has no room for all of them.
 func (r *reading) roomFor(b []byte, n, other int) ([]byte, bool) {
 	need := len(b) + n
 	if need <= cap(b) && r.chargeNow(cap(b)+other) {
@@ -210,8 +210,8 @@ func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
 	return r.judgePast(allowed)
 }
 
-// wait waits until commit want is applied. Errors: NotFresh if it is not applied in
-// time or is beyond the end of the log, and those of freshness.wait.
+// wait waits until the wanted commit is applied. Errors: NotFresh if it is not
+// applied in time or is beyond the end of the log, and those of freshness.wait.
 func (r *reading) wait(want uint64) *ledger.Error {
 	fresh := r.daemon.proj.fresh
 	if fresh.applied.Load() >= want {
@@ -253,8 +253,8 @@ func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.
 	return r.readPast(v, from)
 }
 
-// locked calls fn under the lock, after it has resolved the names and checked the
-// client's permission.
+// locked calls fn under the lock, after it has resolved the names and, for a read
+// of the present, checked the client's permission.
 func (r *reading) locked(by naming, fn func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	proj := r.daemon.proj
 	proj.mu.RLock()

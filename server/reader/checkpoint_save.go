@@ -30,7 +30,7 @@ type saver struct {
 	logID wal.LogID
 	log   *slog.Logger
 	meter *saverMeter
-	index *history.Index // must have everything up to a checkpoint in files before the checkpoint exists; nil for none
+	index *history.Index // flushed before a checkpoint is written, so that its files reach as far; nil for none
 
 	// Used only by the tailer.
 	place  wal.Place // place of the batch applied last
@@ -56,8 +56,8 @@ const (
 	saverStop = 9 * time.Second
 )
 
-// start sets the place at which the state begins: at a checkpoint, or at the
-// beginning of the log.
+// start sets the place at which the state begins: a checkpoint, or the beginning of
+// the log.
 func (s *saver) start(place wal.Place) {
 	s.place, s.due = place, place.Seq+s.every
 	s.meter.last.Store(place.Seq)

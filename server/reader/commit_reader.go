@@ -14,7 +14,7 @@ import (
 
 // A commitReader reads commits from the log itself, for the reads that show them.
 // It keeps a few readers of the log. Each keeps its position, so paging through
-// commits or following the end needs no new search.
+// commits or following the end needs only a short search.
 type commitReader struct {
 	source commitlog.Source
 	slots  chan struct{} // semaphore with one place for each reader in use
@@ -114,7 +114,7 @@ func AppendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []by
 }
 
 // appendCommit does the same as AppendCommit, and adds the commit that reversed
-// this one; 0 if there is none.
+// this one, unless reversedBy is 0.
 func appendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record, reversedBy uint64) []byte {
 	dst = slices.Grow(dst, opText*len(rec.Tx.Ops)+len(rec.Tx.Metadata))
 	dst = httpserver.AppendUint(dst, `{"global_seq":`, seq)

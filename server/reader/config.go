@@ -17,8 +17,8 @@ import (
 	"assetledger/wal"
 )
 
-// Config is the configuration of a read daemon. A field that is 0 means 0, not a
-// default, so start from DefaultConfig.
+// Config is the configuration of a read daemon. A field that is 0 means 0 and not a
+// default, unless its comment says otherwise, so start from DefaultConfig.
 type Config struct {
 	Dir             string           // directory of the log
 	Source          commitlog.Source // source of the log; nil for the one in Dir
@@ -32,7 +32,7 @@ type Config struct {
 	CheckpointEvery uint64           // commits between two checkpoints; 0 to make none
 	IdempotencyKeys int              // idempotency keys that checkpoints hold for the write daemon; must be the number that the write daemon remembers
 	Poll            time.Duration    // maximum sleep between two checks of the end of the log
-	MaxStreams      int              // maximum number of open streams of commits; 0 for httpserver.DefaultMaxStreams
+	MaxStreams      int              // maximum number of open streams of commits and of the log; 0 for httpserver.DefaultMaxStreams
 	MaxInflight     int64            // maximum bytes that all responses hold until they are written; 0 for defaultReadInflight
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access

@@ -10,7 +10,7 @@ import (
 
 // A cursor is the place in a list after which the next page begins: the sort key of
 // the last returned entry. It is a place and not an entry, so it stays valid when
-// the ledger changes. It is encoded in base64url, without padding, from
+// the ledger changes. Its text is the base64url encoding, without padding, of
 //
 //	version 1 | list | first int64 | second int64     (18 bytes, big-endian)
 type cursor struct{ A, B int64 }

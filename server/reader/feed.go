@@ -87,8 +87,9 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 		func(*commitlog.PlacedReader, *wal.Frame, *ledger.Record, uint64) bool { return false }))
 }
 
-// stream sends commits until ctx is done, because the client disconnects or the
-// daemon stops.
+// stream sends commits until the client disconnects, is too slow or is no longer
+// authorized, until the daemon stops or needs the room for another request, or until
+// the log can't be read.
 func (r *reading) stream(ctx context.Context, at uint64) {
 	fresh := r.daemon.proj.fresh
 	if !r.sendPiece() {
@@ -107,7 +108,7 @@ func (r *reading) stream(ctx context.Context, at uint64) {
 		} else if !r.Claim.Grow(feedPiece) {
 			return
 		} else if at = r.appendEvents(at, fresh.applied.Load()); len(r.Out) == 0 {
-			return // the log could not be read, and readBack has logged that
+			return // there was no room, or the log could not be read; readBack logs errors of the log
 		}
 		if !r.sendPiece() {
 			return
@@ -115,9 +116,9 @@ func (r *reading) stream(ctx context.Context, at uint64) {
 	}
 }
 
-// appendEvents appends the events of commits after at, up to the size of a piece,
-// and returns the last of these commits. It appends none if the log can't be read,
-// or if there is no room.
+// appendEvents appends the events of the commits at+1 to end, up to the size of a
+// piece, and returns the last of these commits. It appends none if the log can't be
+// read, or if there is no room.
 func (r *reading) appendEvents(at, end uint64) uint64 {
 	wanted := 0
 	take := func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool {

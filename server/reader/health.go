@@ -89,8 +89,8 @@ func (d *daemon) metrics(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// readyz responds with 200 if reads are answered and are at most -max-lag commits
-// behind, and otherwise with 503 and the reason.
+// readyz responds with 200 if reads are reliable (see unwell) and the daemon is not
+// stopping, and otherwise with 503 and the reason.
 func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
 		return err

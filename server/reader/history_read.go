@@ -206,9 +206,9 @@ func (r *reading) historyBounds() (err *ledger.Error) {
 }
 
 // wantKnown returns CommitArchived if the index can't tell what happened in the
-// requested range. An index that begins with a checkpoint knows only what existed
-// at that commit. For a container that existed then, the oldest entry is its last
-// change up to the checkpoint.
+// requested range. If the index begins with a checkpoint, all that it knows about
+// the time before is what existed at that checkpoint. For a container that existed
+// then, the oldest entry is its last change up to the checkpoint.
 func (r *reading) wantKnown() *ledger.Error {
 	h, p := &r.past, &r.params
 	if h.view.Base() == 0 || h.from >= h.lowest || h.to >= h.lowest || h.from > h.to && !p.has(paramToTime) {

@@ -95,7 +95,7 @@ var notListed = ledger.Errorf(ledger.Overloaded, "This read daemon is still buil
 
 // makeLists builds the lists that the endpoint needs, on first use. It works in
 // pieces, and releases the lock between them. If the lists are not complete after
-// listPatience, it returns notListed's error, and a later request continues the
+// listPatience, it returns a copy of notListed, and a later request continues the
 // work.
 func (r *reading) makeLists(e *endpoint) *ledger.Error {
 	proj, ctx := r.daemon.proj, r.R.Context()

@@ -32,8 +32,8 @@ func (r *reading) mayAsk(e *endpoint) *ledger.Error {
 	return nil
 }
 
-// maySee returns an error if the client may not see the entity in the path. The
-// caller holds the lock.
+// maySee returns an error if the client may not see the entity in the path. If s is
+// the current state, and not one of the past, the caller holds the lock.
 func (r *reading) maySee(s *ledger.State) *ledger.Error {
 	if !r.Who.Limited() {
 		return nil

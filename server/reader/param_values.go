@@ -10,9 +10,9 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// longDuration matches the non-negative durations that time.ParseDuration accepts.
-// It also matches durations of more than 2^63-1 nanoseconds, for which
-// ParseDuration returns an error.
+// longDuration matches the non-negative durations with a unit that
+// time.ParseDuration accepts. It also matches durations of more than 2^63-1
+// nanoseconds, for which ParseDuration returns an error.
 var longDuration = regexp.MustCompile(`^\+?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
 
 func (p *params) setWait(value string) *ledger.Error {
@@ -90,7 +90,7 @@ const (
 )
 
 // pathID parses the id in the path: an integer from 1 to 2^63-1, or a syntactically
-// valid name of the kind that by allows.
+// valid name, if the naming by allows one of that kind.
 func pathID(param, value string, by naming) (id int64, name string, err *ledger.Error) {
 	if v, ok := parseInteger(value, false); ok && v > 0 {
 		return v, "", nil

@@ -61,7 +61,8 @@ func (r *reading) wanted() uint64 {
 	return want
 }
 
-// readPast calls from with the state of the container at the requested moment.
+// readPast calls the collect function, from, with the state of the container at the
+// requested moment.
 func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	at, err := r.moment(v)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"assetledger/wal"
 )
 
-// A projection is the state of the ledger that reads see. Only the tailer changes
-// it. It holds the lock while it applies a batch, and reads share the lock. So a
-// read always sees the state between two batches, and state.Seq() is the last
-// commit of that state.
+// A projection is the state of the ledger that reads see. Only the tailer applies
+// commits to it. The tailer holds the lock while it applies a batch, and reads share
+// the lock. So a read always sees the state between two batches, and state.Seq() is
+// the last commit of that state.
 type projection struct {
 	fresh *freshness
 
 	mu     sync.RWMutex
 	state  *ledger.State
-	broken *ledger.Error // error for all reads from then on; nil while all is well
+	broken *ledger.Error // once set, the error for all further reads; nil while all is well
 
 	replay *commitlog.Replayer // used only by the tailer
 	index  *history.Index      // nil if there is no history index

@@ -45,7 +45,8 @@ type ledgerSeen struct {
 }
 
 // look returns the findings of the last look if they are younger than statusAge,
-// and otherwise looks again. gone ends the wait while another request looks.
+// and otherwise looks again. If another request is looking, it waits for that one
+// until gone is closed.
 func (s *statusWatch) look(gone <-chan struct{}) ledgerSeen {
 	select {
 	case s.turn <- struct{}{}:
