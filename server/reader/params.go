@@ -49,8 +49,8 @@ const (
 	paramsOfPast    = paramAtSeq | paramAtTime
 )
 
-// paramSpecs is indexed by the number of a param's bit. The range of an integer is
-// lowest to 2^63-1.
+// paramSpecs is indexed by the number of a param's bit. The range of an integer
+// begins at lowest and ends at 2^63-1.
 var paramSpecs = [...]struct {
 	name   string
 	lowest int64

@@ -46,7 +46,7 @@ type tailer struct {
 	reached  atomic.Bool                      // all commits up to until.time are applied
 	ended    chan struct{}                    // closed when run has returned
 	known    commitlog.Registration           // used only by run
-	caughtUp chan struct{}                    // closed once the end that was durable at the start is applied
+	caughtUp chan struct{}                    // closed when the commits that were durable at the start are applied, or when open finds no log
 
 	// For lag_ms, in Unix nanoseconds; see oldestUnapplied.
 	pending atomic.Int64 // commit time of the batch being applied; 0 if none is
@@ -263,7 +263,8 @@ func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
 	return r, known, nil
 }
 
-// catchUp applies all commits that are durable when it begins.
+// catchUp applies all commits that are durable when it begins. On a mirror, it also
+// applies those that awaited waits for.
 func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 	start, target := t.now(), r.Durable()
 	logged, heard := start, uint64(0)
