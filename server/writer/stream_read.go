@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// manyBlank is a number of bytes of consecutive empty lines that is more than a
-	// client needs to keep a stream open.
+	// manyBlank is the maximum size of consecutive empty lines, in bytes, that cause
+	// no pause. A client needs fewer to keep a stream open.
 	manyBlank = 4 << 10
 	// breather is the pause before more is read from a stream that sends nothing
 	// useful, so that the stream does not occupy a core.
@@ -80,7 +80,7 @@ func (s *stream) unread(err error) *ledger.Error {
 	return ledger.Errorf(ledger.MalformedJSON, "The body is incomplete: %s. %s", httpserver.WhyIncomplete(err), unanswered)
 }
 
-// discard reads and drops the rest of the body, until close ends it.
+// discard reads and drops the rest of the body, until close stops it.
 func (s *stream) discard() {
 	if s.whole {
 		return
