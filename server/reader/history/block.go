@@ -69,10 +69,10 @@ func (b *block) of(container int64) []uint32 {
 	return b.places[b.starts[i]:b.starts[i+1]]
 }
 
-// newestOf returns the places of the changes to a container, newest first, without
-// those of a stack that changed again in the block. A container that changes all
-// the time may have a stack that does not. With this list, a few lookups find the
-// last change of that stack.
+// newestOf returns the places of the changes to a container, newest first. It omits
+// a plain change of a stack if a later plain change of that stack is in the block. A
+// container that changes all the time may have a stack that does not. With this list,
+// a few lookups find the last change of that stack.
 func (b *block) newestOf(container int64, places []uint32) []uint32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *block) newestOf(container int64, places []uint32) []uint32 {
 	return list
 }
 
-// since returns the commit of the first change, and until that of the last one.
+// since returns the commit of the first change, and until returns that of the last.
 func (b *block) since() uint64 { return b.List()[0].Seq }
 func (b *block) until() uint64 { return b.List()[len(b.List())-1].Seq }
 
@@ -108,9 +108,9 @@ type chain struct {
 // forever is a commit after all others.
 const forever = math.MaxUint64
 
-// newest calls fn for the entries of a key up to and including commit to, newest
-// first, as long as fn returns goOn. An entry is valid only during the call. If
-// last is set, newest may skip entries of a stack that has a newer one.
+// newest calls fn for the entries of a key with seq <= to, newest first, as long as
+// fn returns goOn. An entry is valid only during the call. If last is set, newest may
+// skip an entry if a newer one is about the same stack.
 func (c *chain) newest(key, to uint64, last bool, fn func(entry []byte) step) step {
 	r := newRendering(key)
 	for i := range slices.Backward(c.rest.List()) {
@@ -140,8 +140,8 @@ func (c *chain) newest(key, to uint64, last bool, fn func(entry []byte) step) st
 	return goOn
 }
 
-// oldest calls fn for the entries of a key, oldest first, beginning with commit from,
-// until fn returns false.
+// oldest calls fn for the entries of a key with seq >= from, oldest first, until fn
+// returns false.
 func (c *chain) oldest(key, from uint64, fn func(entry []byte) bool) (on bool) {
 	r := newRendering(key)
 	n := sort.Search(len(c.blocks), func(i int) bool { return c.blocks[i].since() >= from })

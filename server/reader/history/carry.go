@@ -45,13 +45,13 @@ type carried struct {
 type candidate struct {
 	bytes []byte
 	kept  bool
-	fresh bool // all things whose newest entry this is are fresh
+	fresh bool // every thing that has its newest entry here is fresh
 }
 
-// run returns the entries to carry, oldest first, as copies for the place before an
-// entry of commit seq. newest must call its argument with the entries of the
-// container, newest first: all since the file began, or all since the previous run
-// and that run.
+// run returns the entries to carry, oldest first, as copies to insert before an entry
+// of commit seq. newest must call its argument with the entries of the container,
+// newest first: either all since the file began, or the previous run and all
+// entries after it.
 func (c *carrier) run(seq uint64, newest func(fn func(entry []byte) bool)) [][]byte {
 	c.things, c.list = map[thing]*carried{}, c.list[:0]
 	inRun := false
@@ -110,9 +110,9 @@ func (c *carrier) take(entry []byte, inRun bool) bool {
 	return true
 }
 
-// note adds an entry of a thing. there means that the thing exists after the entry,
-// and came that it did not exist before. The mark of an entry in a run says whether
-// the thing existed at the beginning.
+// note adds an entry of a thing. there is true if the thing exists after the entry,
+// and came is true if it did not exist before. The mark of an entry in a run says
+// whether the thing existed when the file began.
 func (c *carrier) note(of thing, there, came, inRun bool) {
 	t := c.things[of]
 	if t == nil {

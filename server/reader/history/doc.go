@@ -4,16 +4,16 @@
 //
 // The main invariant: everything in the index can be rebuilt from the log. Each of
 // its files is complete or does not exist. CRCs protect a file, and the chains of
-// the frames at both its ends tie it to the log. A missing or damaged file is built
-// again.
+// the frames at both ends of its range tie it to the log. A missing or damaged file
+// is built again.
 //
 // While the tailer applies batches, the state notes their changes (ledger.Changes)
 // in blocks of the open generation. A generation becomes a file when it is full,
 // and when a checkpoint is due while it is open. The file is written in the
 // background: its changes are sorted by container and turned into entries.
-// Neighboring files of similar size are merged, so that the number of files grows
-// with the logarithm of the log. Readers turn the changes that are in no file yet
-// into entries themselves:
+// Neighboring files of similar size are merged into files of up to 1 GiB. Below that
+// size, the number of files grows only with the logarithm of the log's length.
+// Readers turn the changes that are in no file yet into entries themselves:
 //
 //	change → open generation → closed generation → file → larger file
 //
@@ -40,7 +40,7 @@
 //	  0  8   offset of the filter
 //	  8  8   offset of the rows; the filter ends there
 //	 16  8   offset of the footer; the rows end there
-//	 24  8   number of entries
+//	 24  8   number of changes, each counted once
 //	 32 40   last commit: seq 8, chain 4, zero 4, time 8, state digest 8, zero 8
 //	 72  4   CRC32C of the filter
 //	 76  4   CRC32C of the rows

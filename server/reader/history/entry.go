@@ -92,8 +92,9 @@ func appendEntry(dst []byte, seq uint64, c *ledger.Change) []byte {
 	return dst
 }
 
-// putStack writes the same bytes as appendEntry for the same change with its
-// commit, and returns their number. It is fast, and encodes nearly all changes.
+// putStack writes the bytes that appendEntry would append for the same commit and
+// change, and returns their number. It encodes nearly all changes, so it is written
+// for speed.
 func putStack(b []byte, c *ledger.StackChange) int {
 	n := putNumber(b, 0, c.Seq)
 	n = putNumber(b, n, uint64(c.Op))
@@ -183,7 +184,7 @@ func (e *Entry) decode(b []byte, container int64) error {
 	return nil
 }
 
-// A decoder decodes an entry. bad is set at the first missing part.
+// A decoder decodes an entry. bad is set at the first missing or invalid part.
 type decoder struct {
 	b   []byte
 	bad bool

@@ -22,7 +22,7 @@ type file struct {
 	in     wal.File
 	keys   filter
 	rows   []byte
-	count  uint64 // number of entries
+	count  uint64 // number of changes
 }
 
 // errDamaged means that the content of a file is not what was written.
@@ -120,7 +120,7 @@ func (f *file) block(i int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// each calls fn for the groups of a block, in order, until it returns false.
+// each calls fn for the groups of a block, in order, until fn returns false.
 func (f *file) each(i int, block []byte, fn func(key uint64, group []byte) bool) error {
 	key := f.row(i).key
 	for len(block) > 0 {
@@ -155,8 +155,8 @@ func (f *file) group(i int, key uint64, buf []byte) (group, block []byte, err er
 	return group, block, err
 }
 
-// after returns the index of the first block that begins after commit seq of the
-// key.
+// after returns the index of the first block whose first entry has a higher key, or
+// the same key and a later commit than seq.
 func (f *file) after(key, seq uint64) int {
 	return sort.Search(f.blocks(), func(i int) bool {
 		r := f.row(i)
@@ -164,8 +164,8 @@ func (f *file) after(key, seq uint64) int {
 	})
 }
 
-// newest calls fn for the entries of a key up to and including commit to, newest
-// first, as long as fn returns goOn. An entry is valid only during the call.
+// newest calls fn for the entries of a key with seq <= to, newest first, as long as
+// fn returns goOn. An entry is valid only during the call.
 func (f *file) newest(key, to uint64, fn func(entry []byte) step) (step, error) {
 	if !f.keys.has(key) {
 		return goOn, nil
@@ -195,8 +195,8 @@ func (f *file) newest(key, to uint64, fn func(entry []byte) step) (step, error) 
 	return goOn, nil
 }
 
-// oldest calls fn for the entries of a key, beginning with commit from, oldest
-// first, until fn returns false.
+// oldest calls fn for the entries of a key with seq >= from, oldest first, until fn
+// returns false.
 func (f *file) oldest(key, from uint64, fn func(entry []byte) bool) (on bool, err error) {
 	if !f.keys.has(key) {
 		return true, nil

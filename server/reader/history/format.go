@@ -36,7 +36,7 @@ type span struct{ first, last uint64 }
 
 func (s span) name() string { return fmt.Sprintf("%020d-%020d%s", s.first, s.last, fileExt) }
 
-// parseName parses a name made by name.
+// parseName parses a name that span.name has made.
 func parseName(name string) (s span, ok bool) {
 	base, isFile := strings.CutSuffix(name, fileExt)
 	first, last, two := strings.Cut(base, "-")
@@ -80,7 +80,8 @@ func header(version uint32, id wal.LogID, first uint64, before uint32) []byte {
 	return b
 }
 
-// A footer has the locations of the parts of a file.
+// A footer has the locations and CRCs of the parts of a file, the number of its
+// changes, and the place of its last commit.
 type footer struct {
 	filter, rows, end uint64
 	entries           uint64

@@ -55,7 +55,7 @@ func (g *generation) open() *block { return g.blocks[len(g.blocks)-1] }
 // size returns the size of g in bytes.
 func (g *generation) size() int64 { return g.bytes + int64(g.open().Bytes()) }
 
-// applied ends a batch. Its commits up to and including last were applied.
+// applied ends a batch. last is the last of its commits that was applied.
 func (g *generation) applied(f *wal.Frame, last uint64) {
 	g.batches = append(g.batches, batch{f.First, f.Time})
 	g.end = f.Place()
@@ -79,8 +79,7 @@ func timeIn(batches []batch, seq uint64) (int64, bool) {
 	return batches[i-1].time, true
 }
 
-// write writes the entries of a closed generation, beginning with commit from,
-// ordered by key.
+// write writes the entries of a closed generation with seq >= from, ordered by key.
 func (g *generation) write(w *writer, from uint64) {
 	refs, lives := g.refs(from)
 	g.render(w, sortRefs(refs))
@@ -101,8 +100,8 @@ type ref struct {
 	block, at uint32
 }
 
-// refs returns the places of the changes, beginning with commit from. lives are the
-// places of changes that have a second entry under a lifeKey.
+// refs returns the places of the changes with Seq >= from. lives are the places of
+// those that have a second entry under a lifeKey.
 func (g *generation) refs(from uint64) (refs, lives []ref) {
 	n := 0
 	for _, b := range g.blocks {
@@ -127,8 +126,9 @@ func (g *generation) refs(from uint64) (refs, lives []ref) {
 	return refs, lives
 }
 
-// lookAhead is the number of changes that render prefetches together. They are in
-// the order of the log, so nearly each one is a cache miss.
+// lookAhead is the number of changes that render prefetches together. In memory,
+// changes are in the order of the log, but render visits them in the order of their
+// keys, so nearly every one is a cache miss.
 const lookAhead = 32
 
 // render writes the entries of the changes.

@@ -18,8 +18,8 @@ const (
 )
 
 // Run maintains the files: it finds the existing ones, builds missing ones, writes
-// closed generations and merges files. It returns when ctx is done. It then abandons
-// a merge in progress, which could take many seconds.
+// closed generations and merges files. When ctx is done, it abandons a merge in
+// progress, which could take many seconds, and returns.
 //
 //	load → (missing: build → load)… → write, merge → wait to be woken
 func (x *Index) Run(ctx context.Context) {
@@ -215,8 +215,8 @@ func (x *Index) lose() {
 	wake(x.poke)
 }
 
-// writeGeneration writes the part of a closed generation that the files don't cover
-// to a file.
+// writeGeneration writes a file with the part of a closed generation that the files
+// don't cover.
 func (x *Index) writeGeneration(g *generation, files []*file) error {
 	s := span{max(g.first, covered(files)+1), g.end.Seq}
 	if s.first > s.last {

@@ -26,9 +26,9 @@ func (x *Index) spans() ([]span, error) {
 	return list, err
 }
 
-// load opens the contiguous files. It returns the first range of
-// commits that are neither in a file nor in memory. If this daemon writes the
-// files, load removes unusable and unneeded ones. The caller holds writing.
+// load opens the contiguous files. It returns the first range of commits that are
+// neither in a file nor in memory. If this daemon writes the files, load removes
+// unusable and unneeded ones. The caller holds writing.
 func (x *Index) load() (missing span, err error) {
 	list, err := x.spans()
 	if err != nil {
@@ -47,7 +47,7 @@ func (x *Index) load() (missing span, err error) {
 	have := covered(files)
 	if have < need {
 		missing = span{have + 1, need}
-		for _, s := range list { // up to the next usable file
+		for _, s := range list { // up to the next file in the directory
 			if s.first > missing.first && s.first <= missing.last {
 				missing.last = s.first - 1
 			}
@@ -78,8 +78,7 @@ func (x *Index) publish(files []*file) {
 	x.Meter.Bytes.Store(uint64(bytes))
 }
 
-// chain opens the contiguous files that match the log, beginning with
-// the first.
+// chain opens the contiguous files that match the log, beginning with the first.
 func (x *Index) chain(list []span) (files []*file, err error) {
 	id := x.id
 	known := map[string]*file{}
@@ -190,8 +189,9 @@ func (x *Index) discard() error {
 	return nil
 }
 
-// unusable handles a file that can't be opened. A damaged file is removed, so that
-// it is rebuilt. Other errors are returned.
+// unusable handles a file that can't be opened. If this daemon writes the files, it
+// removes a damaged one, and one of another version or log, so that the file is
+// rebuilt. A file that no longer exists is ignored. Other errors are returned.
 func (x *Index) unusable(s span, err error) error {
 	if !errors.Is(err, errDamaged) && !errors.Is(err, errOther) {
 		if errors.Is(err, fs.ErrNotExist) {

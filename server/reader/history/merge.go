@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// mergedFiles is the minimum number of files that are merged. A larger number means
+// mergedFiles is the number of files of similar size at which a merge begins. The
+// merge leaves out those that would make it exceed mergedBytes. A larger number means
 // that entries are written less often, and that reads look into more files. Tests
 // lower it.
 var mergedFiles = 8
@@ -18,7 +19,8 @@ var mergedFiles = 8
 const busyShare = 8
 
 // merge merges the newest files of about the same size as long as there are enough
-// of them, so that the number of files grows with the logarithm of the log.
+// of them, so that the number of files below mergedBytes grows with the logarithm of
+// the log's length.
 func (x *Index) merge() error {
 	for {
 		x.mu.Lock()
@@ -91,7 +93,7 @@ type walk struct {
 	i      int // next block
 	keys   []uint64
 	groups [][]byte
-	next   int // of keys and groups
+	next   int // index of the next key and group
 	buf    []byte
 }
 

@@ -42,15 +42,15 @@ const (
 	stop
 )
 
-// newest calls fn for the entries of a key up to and including commit to, newest
-// first. Files written by another daemon may extend beyond the commits that this
-// one has applied.
+// newest calls fn for the entries of a key with seq <= to, newest first. Files
+// written by another daemon may extend beyond the commits that this one has applied.
 func (v *View) newest(key, to uint64, fn func(entry []byte) step) error {
 	return v.newestIn(key, to, false, func(_ int, entry []byte) step { return fn(entry) })
 }
 
 // newestIn does the same as newest, and passes fn the number of the file or
-// generation. If last is set, it may skip entries of a stack that has a newer one.
+// generation. If last is set, it may skip an entry if a newer one is about the same
+// stack.
 func (v *View) newestIn(key, to uint64, last bool, fn func(part int, entry []byte) step) error {
 	to = min(to, v.last)
 	for i := len(v.gens) - 1; i >= 0; i-- {
@@ -84,7 +84,7 @@ func (v *View) newestIn(key, to uint64, last bool, fn func(part int, entry []byt
 	return nil
 }
 
-// oldest calls fn for the entries of a key, beginning with commit from, oldest first.
+// oldest calls fn for the entries of a key with seq >= from, oldest first.
 func (v *View) oldest(key, from uint64, fn func(entry []byte) bool) error {
 	applied := func(entry []byte) bool { return entrySeq(entry) <= v.last && fn(entry) }
 	for _, f := range v.files {
@@ -133,8 +133,8 @@ func until(fn func([]byte) bool) func([]byte) step {
 	}
 }
 
-// Newest calls fn for the changes to the container up to and including commit to,
-// newest first, until fn returns false. The entry is valid only during the call.
+// Newest calls fn for the changes to the container with Seq <= to, newest first,
+// until fn returns false. The entry is valid only during the call.
 func (v *View) Newest(to uint64, fn func(*Entry) bool) error {
 	var bad error
 	err := v.newest(uint64(v.container), to, until(v.decoded(&bad, fn)))
@@ -144,8 +144,8 @@ func (v *View) Newest(to uint64, fn func(*Entry) bool) error {
 	return err
 }
 
-// Oldest calls fn for the changes to the container, beginning with commit from,
-// oldest first, until fn returns false. The entry is valid only during the call.
+// Oldest calls fn for the changes to the container with Seq >= from, oldest first,
+// until fn returns false. The entry is valid only during the call.
 func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 	var bad error
 	err := v.oldest(uint64(v.container), from, v.decoded(&bad, fn))
@@ -155,8 +155,8 @@ func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 	return err
 }
 
-// Lives calls fn for the entries that created, renamed or removed the container up
-// to and including commit to, newest first, until fn returns false.
+// Lives calls fn for the entries with Seq <= to that created, renamed or removed the
+// container, newest first, until fn returns false.
 func (v *View) Lives(to uint64, fn func(*Entry) bool) error {
 	var bad error
 	err := v.newest(lifeKey(v.container), to, until(v.decoded(&bad, fn)))
@@ -166,8 +166,8 @@ func (v *View) Lives(to uint64, fn func(*Entry) bool) error {
 	return err
 }
 
-// Time returns the time of the commit, in Unix nanoseconds, or 0 for a commit that
-// the index does not cover.
+// Time returns the time of a commit in Unix nanoseconds, or 0 if the index begins
+// after it. The commit must not be later than the last one of the view.
 func (v *View) Time(seq uint64) (int64, error) {
 	if seq > v.covered {
 		for i := len(v.gens) - 1; i >= 0; i-- {
@@ -198,8 +198,8 @@ func batchOf(entry []byte) (first uint64, time int64) {
 	return first, int64(binary.LittleEndian.Uint64(entry[n:]))
 }
 
-// SeqAt returns the last commit made at or before a time in Unix nanoseconds, or 0
-// if all were made later.
+// SeqAt returns the last commit made at or before a time in Unix nanoseconds. If all
+// were made later, it returns the commit before Base, or 0 if the index is complete.
 func (v *View) SeqAt(time int64) (uint64, error) {
 	seq, err := v.seqAt(time)
 	return min(seq, v.last), err

@@ -32,7 +32,7 @@ type writer struct {
 
 	carrier carrier
 	carried uint64 // container of recent
-	recent  []byte // its entries since the file began, or since the previous run, and that run
+	recent  []byte // its entries since the file began, or the previous run and all entries after it
 	left    int    // number of entries before the next run
 }
 
