@@ -226,7 +226,7 @@ func (e *Entrance) reload() {
 	}
 }
 
-// Usage turns an error of a setting into a *UsageError.
+// Usage turns an error in a setting into a *UsageError.
 func Usage(err error) error { return usagef("%v", err) }
 
 // IsUsage reports whether err contains a *UsageError.

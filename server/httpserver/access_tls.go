@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// certificates are the certificates of a daemon that serves TLS. At most once in
+// certificates are the certificates of a daemon that serves TLS. At most once per
 // filesEvery, a handshake checks whether the files have changed, and reloads them.
 // If the new ones are invalid, it logs that, and the old ones stay in use.
 type certificates struct {
@@ -70,7 +70,7 @@ func (c *certificates) listening() *tls.Config {
 		}}
 }
 
-// refresh reloads the files if they have changed, or at once if now is set.
+// refresh reloads the files if they have changed, or in any case if now is set.
 // Concurrent handshakes don't wait for it.
 func (c *certificates) refresh(now bool) {
 	if now {

@@ -44,8 +44,8 @@ type Budget struct {
 }
 
 const (
-	// smallClaim is the maximum size of a small claim, in bytes. It fits a body of
-	// 1 MiB with its parsed form.
+	// smallClaim is the maximum size of a small claim, in bytes. It has room for
+	// a body of 1 MiB and its parsed form.
 	smallClaim = 4 << 20
 	// TinyClaim is the maximum size of a tiny claim, in bytes. Larger small claims
 	// leave a quarter of what is reserved for small claims free.
@@ -58,7 +58,7 @@ const (
 	// claimPatience is the maximum time that a claim waits for room.
 	claimPatience = 2 * time.Second
 	// paceWindow is the time over which a client's rate is measured. The budget
-	// never ends a younger claim.
+	// never ends a claim that has waited for its client for less than that.
 	paceWindow = time.Second
 	// slowClient is the maximum time that a client may need, at its present rate,
 	// to move the bytes that its claim holds. The budget ends slower claims while
@@ -77,7 +77,7 @@ func NewBudget(max int64) *Budget {
 func (b *Budget) Used() int64 { return b.small.Load() + b.large.Load() }
 
 // Crowded reports whether more than a quarter of the budget is used. While it is,
-// unused buffers are dropped instead of kept for reuse.
+// unused large buffers are dropped instead of being kept for reuse.
 func (b *Budget) Crowded() bool { return b != nil && b.Used() > b.max/4 }
 
 // A Claim is the part of a budget that one request holds. Only one goroutine at a
@@ -294,7 +294,7 @@ func (c *Claim) Awaits(drop func()) {
 }
 
 // AwaitsAgain continues the wait that Ready has ended. The client's rate is measured
-// over both, but not over the time between them.
+// over both parts of the wait, but not over the time between them.
 func (c *Claim) AwaitsAgain(drop func()) {
 	b := c.budget
 	if b == nil {

@@ -1,8 +1,8 @@
 package httpserver
 
-// Shares: a client that holds half of what large claims may hold gets no further
-// large claim while claims of others wait. So a client with many connections can't
-// grab all the room that is released. The rule limits neither the size of one
+// Shares: while claims of others wait, a client gets no further large claim if it
+// would then hold more than half of what large claims may hold. So a client with many
+// connections can't grab all the room that is released. The rule limits neither the size of one
 // claim nor the growth of a claim that is already large. Stopping those would help
 // nobody, since they hold the room that others wait for.
 
@@ -45,8 +45,8 @@ func (s *shares) waits(c *Claim, n int) {
 }
 
 // exceeds reports whether a claim that is about to become large, with n bytes, must
-// leave the room to waiting clients because its client would hold more than most
-// bytes.
+// leave the room to waiting clients: its client already holds a large claim, and would
+// hold more bytes than the limit most.
 func (s *shares) exceeds(c *Claim, n, most int64) bool {
 	others := len(s.waiting)
 	if others == 0 {

@@ -22,7 +22,7 @@ import (
 // deadlines manages the deadlines of all connections of a listener.
 type deadlines struct {
 	start time.Time    // deadlines are stored in nanoseconds since then
-	next  atomic.Int64 // when the timer fires; no stored deadline is more than sweepEvery before it
+	next  atomic.Int64 // when the timer fires: at most sweepEvery after the earliest stored deadline
 
 	mu    sync.Mutex
 	timer *time.Timer // nil until it is needed
@@ -55,7 +55,8 @@ func (d *deadlines) of(t time.Time) int64 {
 // now returns the stored form of the present, which is above 0.
 func (d *deadlines) now() int64 { return max(1, int64(time.Since(d.start))) }
 
-// soon makes the timer fire at the given time, if that is before next.
+// soon makes the timer fire at the given time, if that is before next. It keeps
+// sweepEvery between two sweeps.
 func (d *deadlines) soon(at int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +103,7 @@ func (s *connections) sweep() {
 // A deadline is the read or write deadline of one connection.
 type deadline struct {
 	at    atomic.Int64
-	waits atomic.Int32 // waits in progress, or that are about to begin or end
+	waits atomic.Int32 // waits that are in progress, or are about to begin or end
 	told  atomic.Bool  // the poller may have been told that the deadline has expired
 	mu    sync.Mutex   // serializes calls to the poller
 }

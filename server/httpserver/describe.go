@@ -9,7 +9,7 @@ import (
 )
 
 // The daemons describe themselves at /v1/openapi.json, from their own tables of
-// routes. The page for people is not part of that description.
+// routes. The web page is not part of that description.
 
 // A Description is a daemon's OpenAPI document. The first request for it creates
 // it.

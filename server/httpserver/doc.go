@@ -10,8 +10,8 @@
 // part of an Exchange.
 //
 // The main invariant: every byte, connection and second that a client can consume
-// is limited. The limits are enforced here. A new route is open only to
-// administrators until ScopeOf names another scope for it.
+// is limited. The limits are enforced here. A route under /v1/ is open only to
+// administrators unless ScopeOf names another scope for it.
 //
 // The package depends neither on the log nor on what the daemons do.
 package httpserver

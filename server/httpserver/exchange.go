@@ -129,8 +129,9 @@ func (x *Exchange) finish(err *ledger.Error) {
 // writePiece is the maximum number of bytes in one write of a large response.
 const writePiece = 256 << 10
 
-// write writes x.Out. From then on the claim covers only the response, until the
-// client has read it. An error means that the client has disconnected.
+// write writes x.Out. If the response or the claim exceeds TinyClaim, the claim covers
+// only the response from then on, until the client has read it. An error means that the
+// client has disconnected or was too slow.
 func (x *Exchange) write() {
 	out := x.Out
 	if x.Claim.Held > TinyClaim || len(out) > TinyClaim {

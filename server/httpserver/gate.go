@@ -47,7 +47,7 @@ func (g *Gate) Take(t *auth.Table) {
 	g.table.Store(t)
 }
 
-// refresh reloads the file if it has changed, or at once if now is set. If the file
+// refresh reloads the file if it has changed, or in any case if now is set. If the file
 // is invalid, the old table stays in use. Only one goroutine may call refresh.
 func (g *Gate) refresh(now bool) {
 	stamp := stampsOf([]string{g.path})
@@ -64,8 +64,9 @@ func (g *Gate) refresh(now bool) {
 	g.log.Info("auth file reloaded", "auth_file", g.path, "credentials", len(table.Entries()))
 }
 
-// ScopeOf returns the scope that the routes with a pattern require. For an unknown
-// pattern that is admin, so a new route is closed until it is listed here.
+// ScopeOf returns the scope that the routes with a pattern require. For a pattern
+// under /v1/ that no case covers, that is admin, so such a route is closed until it is
+// listed here.
 func ScopeOf(pattern string) auth.Scope {
 	switch {
 	case strings.HasPrefix(pattern, "/v1/commit"):
@@ -86,9 +87,10 @@ func ScopeOf(pattern string) auth.Scope {
 	return auth.Admin
 }
 
-// suffices reports whether scopes permit the routes of a pattern that requires
-// want. The scope transfer permits the commit routes in the same way as commit. The
-// state then decides which operations of the transaction it permits.
+// suffices reports whether scopes permit the routes of a pattern. want is the scope
+// that the pattern requires. The scope transfer permits the commit routes listed here
+// just as commit does. The state then decides which operations of a transaction that
+// scope permits.
 func suffices(scopes, want auth.Scope, pattern string) bool {
 	if scopes.Has(want) {
 		return true
@@ -135,7 +137,8 @@ func (a *API) Readmit(x *Exchange, pattern string) *ledger.Error {
 }
 
 // IsStranger reports whether the client of an open route is unauthenticated, or
-// limited to some owners. Such a client gets no details about this machine.
+// limited to some owners. Without a gate, the only strangers are web pages under a
+// foreign name. A stranger gets no details about this machine.
 func (a *API) IsStranger(x *Exchange) bool {
 	if a.Gate == nil {
 		return a.local && isForeignPage(x.R)
@@ -199,7 +202,8 @@ func (g *Gate) identify(r *http.Request) (*auth.Principal, *ledger.Error) {
 	return who, nil
 }
 
-// Still reports whether a client that was admitted would be admitted now.
+// Still reports whether a client that was admitted would be admitted now, and is not
+// limited to some owners.
 func (g *Gate) Still(who *auth.Principal, want auth.Scope) bool {
 	now := g.table.Load().Again(who)
 	return now != nil && now.Scopes.Has(want) && !now.Limited()

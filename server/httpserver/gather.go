@@ -21,8 +21,8 @@ var gatherBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, gathe
 
 // Together calls write, which writes to the response and flushes it, and sends what
 // it wrote in one system call if that is at most 96 KiB. net/http alone uses up to
-// three for a chunk of a response, and the first wakes a client, which then finds
-// only a part.
+// three calls for a chunk of a response, and the first one wakes the client, which
+// then finds only part of the chunk.
 func (x *Exchange) Together(write func() error) error {
 	c := ConnectionOf(x.R)
 	if c == nil {

@@ -63,7 +63,7 @@ var errHeaders = &net.OpError{Op: "read", Err: errors.New("request headers take 
 // sees no lines, and counts the handshake too.
 //
 // If the headers of all connections take too much memory, countHeader closes
-// connections of the client whose headers take most, beginning with the header that has
+// connections of the client whose headers take the most, beginning with the header that has
 // counted longest. The state of the connection doesn't matter: its header may be
 // unfinished, its request in progress, or already rejected while the connection lingers.
 // So a client whose headers take little is always served. countHeader returns false if
@@ -96,7 +96,7 @@ func (t *Tracked) countHeader(p []byte) bool {
 	return t.idle.Load() != 0
 }
 
-// headerRead removes the last read under TLS from the count. It is called when the
+// headerRead removes the last read from the count. It is called under TLS when the
 // header is complete, because most of that read may belong to the body.
 func (t *Tracked) headerRead() {
 	if held := t.held.Load(); held != 0 {

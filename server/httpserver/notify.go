@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A Notifier reports the state of the daemon to the service manager, with the
+// A Notifier reports the state of the daemon to the service manager, using the
 // protocol of sd_notify(3):
 //
 //	starting: STATUS with progress, and EXTEND_TIMEOUT_USEC while it advances
@@ -27,7 +27,8 @@ type Notifier struct {
 	done     chan struct{}
 }
 
-// Progress is reported every startTick, and extends the start by startMore.
+// Progress is reported every startTick. If there has been any, the report asks for
+// startMore time to start.
 const (
 	startTick = time.Second
 	startMore = 30 * time.Second
@@ -81,8 +82,8 @@ func extend(d time.Duration) string {
 }
 
 // Starting reports the progress of the start once a second, until end is called.
-// end may be called more than once. The manager is asked for more time as long as
-// the result of at advances, so it ends only a start that hangs.
+// end may be called more than once. As long as done advances, the reports ask the
+// manager for more time, so that it ends only a start that hangs.
 func (n *Notifier) Starting(what string, at func() (done, of uint64)) (end func()) {
 	if n == nil {
 		return func() {}

@@ -17,15 +17,15 @@ import (
 // A Handler serves one request: it leaves the response in x, or returns an error.
 type Handler func(x *Exchange) *ledger.Error
 
-// A Route is one method of one path. Its pattern is that of net/http's ServeMux
-// without the method. It is also the label in the metrics.
+// A Route is one method of one path. Pattern has the syntax of net/http's ServeMux,
+// without the method. It is also the route's label in the metrics.
 type Route struct {
 	Method, Pattern string
 	Handle          Handler
 }
 
-// An API serves a table of routes. Every response of the API is JSON, even those
-// for unknown paths and methods, and every response is counted.
+// An API serves a table of routes. Its errors are JSON, even those for unknown paths
+// and methods, and every response is counted.
 type API struct {
 	mux      *http.ServeMux
 	Panics   atomic.Uint64
@@ -196,7 +196,7 @@ func (a *API) tell(x *Exchange, took time.Duration) {
 }
 
 // mayWarn reports whether a second has passed since it last returned true. While the
-// disk is full, every request fails, and clients repeat them.
+// disk is full, every commit fails, and clients retry.
 func (a *API) mayWarn() bool {
 	last, now := a.warned.Load(), time.Now().UnixNano()
 	return now-last >= int64(time.Second) && a.warned.CompareAndSwap(last, now)

@@ -12,7 +12,9 @@ import (
 	"time"
 )
 
-// Timeouts limit the time that one client may take. 0 means no limit.
+// Timeouts limit the time that one client may take. 0 means no limit, with three
+// exceptions: Header and Idle then take the value of Read, and a Shutdown of 0 ends
+// requests in progress at once.
 type Timeouts struct {
 	Header   time.Duration // maximum time to send the header of a request
 	Read     time.Duration // maximum time to send a whole request

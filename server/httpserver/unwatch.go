@@ -2,7 +2,7 @@ package httpserver
 
 import "os"
 
-// Read reads from the client, unless the handler does not watch it.
+// Read reads from the client. The first Read after Unwatch returns nothing instead.
 func (t *Tracked) Read(p []byte) (int, error) {
 	if t.unwatched.Load() && t.unwatched.Swap(false) {
 		return 0, nil
