@@ -74,7 +74,8 @@ func (p *pair) remove() {
 	os.RemoveAll(filepath.Dir(p.dir))
 }
 
-// post sends one request to the write daemon. Any status but 200 is an error.
+// post sends one request to the write daemon. It returns an error if the status is
+// not 200, or if the response contains an error.
 func (p *pair) post(path string, body []byte) error {
 	resp, err := http.Post(p.write.url+path, "application/json", bytes.NewReader(body))
 	if err != nil {
@@ -131,7 +132,8 @@ func appendTransfer(dst []byte, r *rand.Rand, n int) []byte {
 	return dst
 }
 
-// transfers returns a batch request of size transfers.
+// transfers returns a batch request with the given number of transfers among
+// containers 1..n.
 func transfers(r *rand.Rand, size, n int) []byte {
 	body := []byte(`{"transactions":[`)
 	for i := range size {
@@ -166,7 +168,7 @@ func balances(n int) []string {
 	return paths
 }
 
-// metric returns one sample of a daemon's metrics, 0 if there is none of that
+// metric returns one sample of a daemon's metrics, or 0 if there is none of that
 // name.
 func metric(url, name string) (float64, error) {
 	all, err := samples(url)

@@ -193,7 +193,7 @@ func gather(clients []*client, took time.Duration) (*outcome, error) {
 	return o, nil
 }
 
-// at returns the quantile q of sorted durations, 0 if there are none.
+// at returns the quantile q of sorted durations, or 0 if there are none.
 func at(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

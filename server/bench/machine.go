@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// describe describes the machine. Ratios can be compared across machines,
+// describe describes the machine. Ratios can be compared across machines, but
 // absolute numbers can't.
 func describe(dir string) string {
 	var b strings.Builder
@@ -18,7 +18,7 @@ func describe(dir string) string {
 	return b.String()
 }
 
-// field returns the value of the first line "name : value" of a file of /proc.
+// field returns the value of the first line "name : value" in a file of /proc.
 func field(path, name string) string {
 	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {
@@ -30,7 +30,7 @@ func field(path, name string) string {
 	return "unknown"
 }
 
-// kib returns the number of a value such as "123 kB".
+// kib returns the number in a value such as "123 kB".
 func kib(value string) (n int64) {
 	fmt.Sscan(value, &n)
 	return n

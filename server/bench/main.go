@@ -103,7 +103,7 @@ func run(args []string) error {
 	return b.all(match, *out)
 }
 
-// all prepares, runs the matching rows, and writes the results.
+// all builds the programs, runs the matching rows, and writes the results.
 func (b *bench) all(match *regexp.Regexp, out string) error {
 	var err error
 	if b.log, err = os.Create(filepath.Join(out, "processes.log")); err != nil {

@@ -42,7 +42,8 @@ func (pg *postgresCluster) psql(sql string) error {
 	return err
 }
 
-// postgresCluster starts a cluster. It returns nil if PostgreSQL is absent.
+// postgresCluster starts a cluster. It returns nil if PostgreSQL is absent, or if
+// there is no unprivileged user that it can run as.
 func (b *bench) postgresCluster() (*postgresCluster, error) {
 	b.want("pgbench", "postgresql")
 	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")

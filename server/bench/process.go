@@ -164,7 +164,8 @@ func (p *process) processor() float64 {
 	return (user + system) / ticksPerSecond
 }
 
-// ticksPerSecond is the unit of /proc/PID/stat on every Linux that Go runs on.
+// ticksPerSecond is the number of clock ticks per second in /proc/PID/stat, on every
+// Linux that Go runs on.
 const ticksPerSecond = 100
 
 // output runs a command to its end and returns its output.

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A row is one line of goals, with the setup of what it measures and its
-// probes.
+// A row is a group of goals, with the setup of what it measures and its probes.
 type row struct {
 	name, what string
 	setup      func(b *bench) ([]probe, error)
@@ -148,7 +147,8 @@ func (r *result) reached(g goal) float64 {
 	return median(n)
 }
 
-// short formats a number with three or four significant digits.
+// short formats a number with at most three decimals: the larger the number, the
+// fewer.
 func short(n float64) string {
 	switch a := math.Abs(n); {
 	case math.IsNaN(n):
