@@ -200,7 +200,7 @@ func idOr(class bool) object {
 	return ref("IdOrName")
 }
 
-// nameOfAtMost returns the schema of a name or code of at most that many
+// nameOfAtMost returns the schema of a name or code. most is its maximum length in
 // characters. The pattern avoids lookahead, which RE2 lacks.
 func nameOfAtMost(most int, about string) object {
 	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^([A-Za-z]|[0-9]+[A-Za-z._:/@+-])[A-Za-z0-9._:/@+-]*$`, "description", about)
