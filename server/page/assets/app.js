@@ -98,7 +98,7 @@ function put(nodes, navigation, title) {
 }
 let started = false;
 
-/** Makes tables that are wider than the window focusable with Tab, unless a link in them is. */
+/** Makes tables that are wider than their boxes focusable with Tab, unless they contain a link, which is focusable already. */
 function reachScrolled() {
   for (const e of main.querySelectorAll('.scroll')) {
     if (e.scrollWidth > e.clientWidth && !e.querySelector('a')) e.tabIndex = 0;
@@ -141,7 +141,7 @@ function signInForm(e) {
     h('p', { class: 'hint' }, 'The operator of the ledger creates one with ', h('code', null, 'ledgerctl token new')));
 }
 
-/** Loads everything again, with another token. */
+/** Loads everything again, with another token or without one. */
 function anew() {
   navigate();
   retryNow();

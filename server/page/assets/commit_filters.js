@@ -12,7 +12,7 @@ const fields = [
   ['by', 'By', 'the name of a client'], ['since', 'Since', 'a time such as 2026-01-31 12:00'], ['until', 'Until', 'a time such as 2026-01-31 12:00'],
 ];
 
-/** Returns a function that reports whether a commit matches the filters; undefined if all do. */
+/** Returns a function that reports whether a commit matches the filters; undefined if there are none. */
 export async function picker(query, signal) {
   if (!fields.some(([name]) => query[name])) return undefined;
   const [classID, containerID] = await Promise.all([idOf('class', query.class, signal), idOf('container', query.container, signal)]);

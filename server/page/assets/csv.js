@@ -1,5 +1,5 @@
 // Any table as a file of comma-separated values. Numbers are exact and have no
-// digit groups. Times are the ledger's, not those of the user's zone.
+// digit groups. Times are as the ledger stores them, not in the user's zone.
 
 import { h } from './dom.js';
 

@@ -59,7 +59,7 @@ export const kindTag = (kind) => h('span', { class: 'kind' }, kind);
 export const facts = (...pairs) => h('dl', { class: 'facts' }, pairs.filter(Boolean).map(([name, ...value]) =>
   h('div', null, h('dt', null, name), h('dd', null, value))));
 
-/** A table with a caption for screen readers and a button that saves it. A column is [title, 'num' for numbers]. */
+/** A table with a caption for screen readers and a button that saves it. A column is [title, CSS classes], for example 'num' for numbers. */
 export function table(caption, columns, rows) {
   return h('div', { class: 'tablebox' }, h('div', { class: 'scroll' }, h('table', null,
     h('caption', { class: 'unseen' }, caption),

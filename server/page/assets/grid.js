@@ -7,11 +7,11 @@ import { quantity, digits, classTag, instanceLink, colour, decimal } from './for
 
 const cell = 32;         // units of the drawing
 const zoom = 1.7;        // pixels per unit, if there is room
-const mostLines = 128;   // longest side, in cells, for which lines are drawn
-const leastShare = 200;  // a placement is drawn with at least 1/leastShare of the longest side, to be visible
-const fewest = 26;       // side, in cells, from which on the drawing shrinks to fit, and its axes must grow
+const mostLines = 128;   // longest side, in cells, of a grid that is drawn with lines
+const leastShare = 200;  // a placement is drawn at least 1/leastShare of the grid's longest side wide and high, to be visible
+const fewest = 26;       // side, in cells, above which the drawing shrinks to fit, so that its axes must grow
 
-// How many times as large the axes are as in a small grid.
+// The size of the axes, relative to that in a small grid.
 const axisScale = (w, gh) => Math.max(1, Math.max(w, gh) / fewest);
 
 /** The drawing, with details and a legend. */
@@ -83,7 +83,7 @@ function cutText(text, width) {
   return h('text', { x: 5, y: 12.5, 'font-size': large }, all.length <= most ? text : `${all.slice(0, Math.max(1, most - 1)).join('')}…`);
 }
 
-// An amount is never truncated, because it would be read as a different one. It is drawn smaller, or not at all.
+// An amount is never truncated, because a part of it would be read as a different amount. It is drawn smaller, or not at all.
 function wholeText(text, width) {
   const size = Math.min(large, width / (text.length * wide * 1.1));
   return size < small ? null : h('text', { x: 5, y: 23.5, class: 'amount', 'font-size': size }, text);
@@ -105,7 +105,7 @@ function legend(held) {
     h('li', null, classTag(id, held.classes.get(id)), h('span', { class: 'aside' }, `× ${n}`)))));
 }
 
-// Enter opens the placement. Arrow keys move to the nearest placement in that direction, Home and End to the first and the last.
+// Enter opens the placement. An arrow key moves to the nearest placement in its direction, Home and End to the first and the last.
 function walk(e) {
   const all = [...e.currentTarget.querySelectorAll('.placement')];
   const here = e.target.closest('.placement');

@@ -2,7 +2,7 @@
 
 import { ask } from './api.js';
 
-/** The metrics as a Map from a name with its labels to the text of its value; null if this token may not see them. */
+/** The metrics as a Map from a name with its labels to the text of its value; null if the daemon rejects the request, as for a token that may not see them. */
 export async function metrics(signal) {
   const { ok, text } = await ask('/v1/metrics', null, signal);
   if (!ok) return null;

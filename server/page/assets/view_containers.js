@@ -1,4 +1,4 @@
-// The list of containers, filtered by owner and kind, in pages.
+// The list of containers, filtered by owner, kind and the beginning of the name, in pages.
 
 import { h } from './dom.js';
 import { get } from './api.js';

@@ -15,7 +15,7 @@ export const classTabs = (id, c, here) => h('nav', { class: 'tabs', 'aria-label'
   [['class', '', 'Totals and shapes'], c.fungible ? ['holders', '/holders', 'Holders'] : ['instances', '/instances', 'Instances']].map(([name, part, words]) =>
     h('a', { href: address(id, part), 'aria-current': name === here ? 'page' : null }, words)));
 
-/** A view of one list of a class. columns and cells return its columns, given the list, and the cells of each element. */
+/** A view of one list of a class. columns returns its columns, given the list. cells returns the cells of one element. */
 const listOf = (name, title, fields, columns, cells) => ({
   pattern: new RegExp(`^class/([^/]+)/${name}$`),
   section: 'classes',
