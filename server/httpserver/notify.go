@@ -27,8 +27,8 @@ type Notifier struct {
 	done     chan struct{}
 }
 
-// Progress is reported every startTick. If there has been any, the report asks for
-// startMore time to start.
+// Progress is reported every startTick. If there has been any, the report
+// also extends the start by startMore.
 const (
 	startTick = time.Second
 	startMore = 30 * time.Second
