@@ -86,8 +86,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// An Entrance holds what a daemon needs to accept clients: its auth file, its
-// certificates and, once it listens, its listener.
+// An Entrance holds what a daemon needs to accept clients: its access settings, its
+// auth file and its certificates. Listen opens the listener.
 type Entrance struct {
 	access Access
 	gate   *Gate         // nil if all clients may do everything

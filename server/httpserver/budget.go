@@ -21,9 +21,9 @@ var (
 // Part of the budget is reserved for claims of up to smallClaim bytes, so that
 // large claims can't keep small ones out. Part of that is reserved for claims of up
 // to TinyClaim bytes, and part of this for those of up to leastClaim bytes. A claim
-// that doesn't fit waits for a moment. Meanwhile the budget ends the claim with the
-// slowest client: the one that would take longest to move, at its present rate, the
-// bytes that its claim holds.
+// that doesn't fit waits for a moment. Meanwhile the budget ends claims of clients
+// that are too slow, the slowest first. The slowest client is the one that would take
+// longest to move, at its present rate, the bytes that its claim holds.
 type Budget struct {
 	max      int64 // maximum bytes of all claims
 	reserved int64 // part of max that large claims can't use
@@ -81,8 +81,8 @@ func (b *Budget) Used() int64 { return b.small.Load() + b.large.Load() }
 func (b *Budget) Crowded() bool { return b != nil && b.Used() > b.max/4 }
 
 // A Claim is the part of a budget that one request holds. Only one goroutine at a
-// time may use it, although the budget itself may end it at any time. A zero Claim
-// has no budget and no limit.
+// time may use it, although the budget may end it while it waits for its client. A
+// zero Claim has no budget and no limit.
 type Claim struct {
 	budget *Budget
 	of     claimant // what the claim is for; nil if it has no client

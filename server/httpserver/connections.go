@@ -19,8 +19,9 @@ const (
 	// DefaultMaxConnections is the default maximum number of open connections of a
 	// daemon. An idle one costs about 14 KiB.
 	DefaultMaxConnections = 16_384
-	// keptFiles is the number of file descriptors that connections never use. The
-	// log needs them, and a log that can't open a file can't continue.
+	// keptFiles is the number of file descriptors that connections never use, if the
+	// limit is at least twice that. Below that, they use at most half of the limit. The
+	// log needs the others, and a log that can't open a file can't continue.
 	keptFiles = 100
 )
 
