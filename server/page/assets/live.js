@@ -1,6 +1,6 @@
 // The current state of the ledger: the last commit applied, the end of the log,
-// and whether the daemon responds. It comes over the stream of commits. Only for a
-// token that may not read the stream does the page poll.
+// and whether the daemon responds. It comes over the stream of commits, and is polled
+// only for a token that may not read the stream.
 //
 //   freshness → stream of commits after it → an event → freshness, at most once a second …
 //                      ↓ broken or silent                           ↓ a flood of events
