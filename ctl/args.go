@@ -41,8 +41,9 @@ func (g *globals) json() bool   { return g.output.value == "json" || g.ndjson() 
 func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
 func (g *globals) csv() bool    { return g.output.value == "csv" }
 
-// split separates the arguments into flags and words. Flags in takesValue include their
-// value. After --, all arguments are words. help reports whether -h was among the flags.
+// split separates the arguments into flags and words. The argument after a flag in
+// takesValue is its value, and follows it in flags. After --, all arguments are words.
+// help reports whether -h or -help was given.
 func split(args []string, takesValue map[string]bool) (flags, words []string, help bool) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -78,7 +79,8 @@ func valueFlags(table []command) map[string]bool {
 	return names
 }
 
-// flags returns the global flags, which set g, with the flags of the command, and its action.
+// flags returns all flags of the command, and its action. The global flags, which are among
+// them, set g.
 func (cmd *command) flags(g *globals) (*flag.FlagSet, action) {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	set.SetOutput(io.Discard) // flagError reports errors
@@ -90,7 +92,7 @@ func (cmd *command) flags(g *globals) (*flag.FlagSet, action) {
 	return set, cmd.Setup(set)
 }
 
-// flagSet returns the flags of the command for help.
+// flagSet returns all flags of the command, for callers that parse no arguments.
 func (cmd *command) flagSet() *flag.FlagSet {
 	set, _ := cmd.flags(new(globals))
 	return set
@@ -258,7 +260,8 @@ func (m *moment) ask(q url.Values, prefix string) {
 	}
 }
 
-// isFirst reports whether nothing can be before the moment. It may not have been given.
+// isFirst reports whether no commit can be before the moment: it is commit 0 or 1, or it
+// was not given.
 func (m *moment) isFirst() bool { return m.word == "" || m.seq.given && m.seq.value <= 1 }
 
 // shifted returns the moment n commits, or n nanoseconds, later.
@@ -312,7 +315,7 @@ func (s *span) ask(q url.Values, ofCommits bool) {
 	}
 }
 
-// settle replaces -after and -before by the equivalent -from and -to.
+// settle replaces -after and -before with the equivalent -from and -to.
 func (s *span) settle() error {
 	switch {
 	case s.from.word != "" && s.after.word != "":
@@ -336,7 +339,8 @@ func (s *span) settle() error {
 	return nil
 }
 
-// said returns the moment in the form in which it was given.
+// said returns the moment for a message: the number of the commit, or the time or date as
+// it was given.
 func (m *moment) said() string {
 	if m.seq.given {
 		return "commit " + m.seq.String()

@@ -110,7 +110,8 @@ func (b *batch) run(c *call) error {
 	return b.summary(c)
 }
 
-// prepare reads the input up to the first line to send.
+// prepare opens the input, and reads up to its first line that is not empty. It unpacks the
+// body of a batch request. With -resume, it verifies the lines that earlier runs sent.
 func (b *batch) prepare(c *call) error {
 	if err := b.prepareResume(c); err != nil {
 		return err
@@ -165,7 +166,8 @@ func (b *batch) summary(c *call) error {
 }
 
 // beginsBody reports whether the first line begins the body of a batch request, which
-// may have many lines. Otherwise the line is a transaction, complete or cut short.
+// may have many lines. Otherwise the line is a transaction, complete or cut short, or an
+// operation in words.
 func beginsBody(line []byte) bool {
 	var fields map[string]json.RawMessage
 	if json.NewDecoder(bytes.NewReader(line)).Decode(&fields) == io.ErrUnexpectedEOF {
@@ -274,7 +276,7 @@ func (b *batch) addJSON(c *call, r *client.Answered) {
 	c.raw(b.text)
 }
 
-// end shows what remains to be shown of the results.
+// end completes the JSON output, and writes the results that are still buffered.
 func (b *batch) end(c *call) {
 	if c.json() && !c.ndjson() && b.last > 0 {
 		c.raw([]byte("]}\n"))
@@ -299,7 +301,7 @@ func (b *batch) flush(c *call) error {
 	return nil
 }
 
-// progress describes how far the batch is: 25%, 1000 lines, 1000/s, 3s left.
+// progress describes how far the batch has got: 25%, 1000 lines, 1000/s, 3s left.
 func (b *batch) progress(took time.Duration) string {
 	text := count(b.last, "line")
 	if b.refused > 0 {

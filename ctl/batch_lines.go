@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxLine    = 16 << 20 // maximum size of a line in bytes; a request may have 64 MiB
+	maxLine    = 16 << 20 // maximum size of a line in bytes; a batch request may have 64 MiB
 	runBytes   = 64 << 10 // collected lines are passed to the client when they reach this size in bytes
 	linesAhead = 4 * ledger.MaxBatch
 )
@@ -109,9 +109,9 @@ func (b *batch) lines(yield func([]client.Line, bool) bool) {
 	}
 }
 
-// line returns a line of the input in the form in which it is sent. It appends its text
-// to the given buffer. A line that is not JSON would make a whole batch request
-// invalid, so line does not send it: it sets Given to a rejection.
+// line converts a line of the input to the form in which it is sent. The result's text is
+// appended to the given buffer. A line that is not JSON would make a whole batch request
+// invalid, so it is not sent: its result, a rejection, is already in Given.
 func (b *batch) line(text, line []byte, number int, tx *ledger.Transaction) ([]byte, client.Line) {
 	l := client.Line{Number: number}
 	line, fault := ofWords(line)

@@ -20,23 +20,25 @@ import (
 	"assetledger/ledger"
 )
 
-// How a batch resumes. The idempotency key of a line is "batch:" NAME ":" LINE, so the
-// same line of the same file has the same key in every run. The key does not depend on
-// the line's text: a line that was changed after it was committed is rejected
-// (IdempotencyConflict) instead of committed a second time.
+// How a batch resumes. The idempotency key of a line that has none of its own is "batch:"
+// NAME ":" LINE, so the same line of the same file has the same key in every run. The key
+// does not depend on the line's text: a line that was changed after it was committed is
+// rejected (IdempotencyConflict) instead of being committed a second time.
 //
 // Keys alone are not enough: a line that moves gets another key, and the ledger
-// remembers only its newest keys. So a run keeps a note of its position in NAME.resume,
-// with checksums of the lines that are committed and of those that may be. No line of a
-// regular file is sent before a note covers it. The next run verifies both checksums in
-// a first pass over the file, and then sends the lines that are not known to be
-// committed. It needs the keys of at most 2*resumeStep of them: no more lines are sent
-// before their results are noted.
+// remembers only its newest keys. So a run keeps a note of its position in FILE.resume
+// (for standard input NAME.resume), with checksums of the lines that are committed and of
+// those that may be. No line of a regular file is sent before a note covers it. The next
+// run verifies both checksums in a first pass over the file, and then sends the lines that
+// are not known to be committed. The ledger must remember the keys of at most
+// 2*resumeStep of these (more if many lines failed): no more lines are sent before their
+// results are noted.
 
-const resumeStep = 400 // maximum number of lines between two saves of the position, if few lines failed
+const resumeStep = 400 // the position is saved after about this many lines; see step
 
-// A resumeMark keeps the position of the runs over a file. The methods of a nil
-// *resumeMark do nothing, except full. The goroutine that sends lines also saves the position.
+// A resumeMark keeps the position of the runs over a file. The methods isDone, reached,
+// send, result and end of a nil *resumeMark do nothing. The goroutine that sends lines also
+// saves the position, except for the last time, which is by end.
 type resumeMark struct {
 	file    string     // as given
 	path    string     // of the note
@@ -58,7 +60,7 @@ type resumeMark struct {
 	text    []byte // its line
 }
 
-// A resumeNote is the content of NAME.resume.
+// A resumeNote is the content of FILE.resume or NAME.resume.
 type resumeNote struct {
 	Name     string      `json:"name"`
 	Answered int         `json:"answered"`       // all lines up to this one have a result
@@ -68,8 +70,8 @@ type resumeNote struct {
 	Open     openLines   `json:"open,omitzero"`
 }
 
-// openLines are lines that may have been committed: those of a range that are not
-// committed according to the note. There are none after a run that got the results of all
+// openLines are lines that may have been committed: the lines of a range, except those
+// that the note counts as committed. There are none after a run that got the results of all
 // lines that it sent.
 type openLines struct {
 	After int    `json:"after"`
@@ -101,7 +103,9 @@ func (b *batch) prepareResume(c *call) error {
 	return m.load(c)
 }
 
-// keyName returns the form of name in keys: a hash if it is too long or not plain ASCII.
+// keyName returns the form of name in keys. It is a hash if name is longer than 100 bytes,
+// or has a space, a quotation mark, a slash, a backslash or a character that is not
+// printable ASCII.
 func keyName(name string) string {
 	odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/' }
 	if len(name) <= 100 && !strings.ContainsFunc(name, odd) {
@@ -131,8 +135,8 @@ func lineSum(number int, text []byte) uint64 {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// verify reads the lines that earlier runs sent, and returns an error unless they are
-// the same. Then it goes back to the beginning of the input.
+// verify reads the lines that earlier runs sent, and returns an error if one that was, or
+// may have been, committed has changed. Then it goes back to the beginning of the input.
 func (b *batch) verify() (err error) {
 	m := b.mark
 	if m == nil || b.again == nil {
@@ -196,8 +200,8 @@ type resumeProof struct {
 }
 
 // send must be called before lines are sent. It waits while too many are without a
-// result, and saves the position. New lines are not sent before the open lines of earlier
-// runs have results. If send returns an error, the lines must not be sent.
+// result, and saves the position when that is due. New lines are not sent before the open
+// lines of earlier runs have results. If send returns an error, the lines must not be sent.
 func (m *resumeMark) send(stopping context.Context, lines []client.Line) error {
 	if m == nil {
 		return nil
@@ -216,7 +220,7 @@ func (m *resumeMark) send(stopping context.Context, lines []client.Line) error {
 		if m.isDone(l.Number) {
 			continue
 		}
-		if n++; l.Number > m.open.To { // verify has covered the lines before
+		if n++; l.Number > m.open.To { // verify has added the lines up to m.open.To
 			m.open.To = l.Number
 			m.open.Sum += lineSum(l.Number, l.Text)
 		}
@@ -298,7 +302,7 @@ func (m *resumeMark) save(all bool) error {
 	note := m.note
 	note.Answered = max(m.at, m.earlier.Answered)
 	note.Failed = slices.Clip(note.Failed)
-	for _, left := range rangesFrom(m.earlier.Failed, m.at+1) { // failed lines that were not sent again yet
+	for _, left := range rangesFrom(m.earlier.Failed, m.at+1) { // failed lines that have no new result yet
 		note.Failed = append(note.Failed, [2]int{max(left[0], m.at+1), left[1]})
 	}
 	if !all {

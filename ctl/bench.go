@@ -77,7 +77,7 @@ type bench struct {
 	shown  *progress // updated by the first client
 	took   time.Duration
 	mu     sync.Mutex            // guards the fields below, to which all clients add
-	kinds  [benchKinds]latencies // of requests with status 200
+	kinds  [benchKinds]latencies // of requests with status 200, and of committed lines
 	failed uint64
 	reason error // the first failure
 }
@@ -112,7 +112,8 @@ func (b *bench) run(c *call) error {
 	return cmp.Or(err, left)
 }
 
-// ask asks the user before it loads a ledger whose first commit is not one of bench.
+// ask asks the user to confirm that bench may load a ledger with commits, unless -yes was
+// given or bench made its first commit.
 func (b *bench) ask(c *call) error {
 	commits, err := c.commits()
 	if err != nil || b.yes || commits == 0 || b.began(c) {
@@ -141,9 +142,9 @@ func (b *bench) began(c *call) bool {
 	return c.readCommit(1, &first) == nil && strings.HasPrefix(keyOf(first.Metadata), benchKey)
 }
 
-// prepare registers the class, unless an earlier run did, and creates the containers until
-// ctx is done. Their ids are from 2^51 to 2^52, because the ledger assigns those from 2^52
-// and people choose small ones.
+// prepare registers the class, unless an earlier run did, and creates the containers. It
+// stops when ctx is done. The containers' ids are from 2^51 to 2^52, because the ledger
+// assigns ids from 2^52 on and people choose small ones.
 func (b *bench) prepare(ctx context.Context, c *call) error {
 	class := fmt.Appendf(nil, `{"code":%q,"name":"ledgerctl bench","idempotency_key":"%s1"}`, benchClass, benchKey)
 	if err := c.post("/v1/register/class", class, &client.Result{}); err != nil && client.Code(err) != string(ledger.NameTaken) {
@@ -253,7 +254,7 @@ func (c *call) commits() (int64, error) {
 	return health.CommitLog.EndSeq, err
 }
 
-// show shows a row for each kind of request. Times are in microseconds.
+// show shows a row for each kind of request that was answered. Times are in microseconds.
 func (b *bench) show(c *call) {
 	row, end := c.list("request answered requests_per_s transactions_per_s p50_us p99_us p999_us slowest_us")
 	for kind := range b.kinds {

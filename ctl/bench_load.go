@@ -42,7 +42,8 @@ func (b *bench) load(ctx context.Context, c *call) {
 	b.took = b.shown.elapsed()
 }
 
-// client sends one request after another. It waits for the last one, which counts.
+// client sends one request after another. It waits for the response to the last one, which
+// is counted, too.
 func (b *bench) client(ctx context.Context, c *call, index int) {
 	k := &benchClient{bench: b, c: c, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
 	defer k.close()

@@ -36,7 +36,7 @@ type answer struct{ client.Answer }
 
 type request = client.Request
 
-// received converts the result of a request. It adds ledgerctl's flags to errors.
+// received converts the result of a request. It adds hints to errors; see inWords.
 func received(a *client.Answer, err error) (*answer, error) {
 	if err != nil {
 		return nil, inWords(err)
@@ -74,7 +74,8 @@ func (c *call) askQuietly(r request) (*answer, error) {
 	return received(c.api.Do(ctx, r))
 }
 
-// ask is like askQuietly, but returns an error for any status except 200.
+// ask is like askQuietly, but for any status except 200 it calls refusal, and returns its
+// error.
 func (c *call) ask(r request) (*answer, error) {
 	a, err := c.askQuietly(r)
 	if err != nil {
@@ -157,7 +158,7 @@ func (o *connecting) load(env func(string) (string, bool)) (err error) {
 // An apiError is a rejection by the ledger.
 type apiError = client.Refused
 
-// inWords adds the flags that may help to an error of the client, if there is one.
+// inWords adds a hint to an error of the client if one of ledgerctl's flags may help.
 func inWords(err error) error {
 	if unavailable, ok := err.(*client.Unavailable); ok {
 		err = unavailable.Err
@@ -187,8 +188,8 @@ func inWords(err error) error {
 }
 
 // follow yields every commit after `after`, until ctx is done. It replaces lost
-// connections, and gives up if that fails for the whole timeout. If the log is known to
-// have further commits, within limits the time until the next one; 0 means no limit.
+// connections, and gives up if that fails for the whole timeout. The maximum time until the
+// next commit is `within`, for a log that is known to have further ones; 0 means no limit.
 func (c *call) follow(ctx context.Context, after int64, within time.Duration) iter.Seq2[client.Commit, error] {
 	return func(yield func(client.Commit, error) bool) {
 		for commit, err := range c.api.Feed(ctx, client.FeedOptions{Base: c.readURL, After: after, Lost: c.lost, Within: within}) {
@@ -206,7 +207,8 @@ func (c *call) follow(ctx context.Context, after int64, within time.Duration) it
 	}
 }
 
-// lost reports a lost connection of the feed, and returns an error after the timeout.
+// lost reports a lost connection of the feed. It returns an error, which ends the feed,
+// after the timeout, or at once if the first request could not be sent.
 func (c *call) lost(err error, since time.Duration, connected bool) error {
 	silent, _ := errors.AsType[*client.NoAnswer](err)
 	err = inWords(err)

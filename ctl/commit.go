@@ -211,8 +211,9 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 	return a, err
 }
 
-// insist sends a request at most n times, until the timeout. If there is no response, unknown
-// reports whether the request may have taken effect. saying is said before it is sent again.
+// insist sends a request at most n times, until the timeout. If the request failed, unknown
+// reports whether it may have taken effect. Before the first retry, insist shows the reason
+// and the words in saying.
 func (c *call) insist(r request, n int, saying string) (a *answer, unknown bool, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
@@ -235,7 +236,8 @@ func mayBeCommitted(err error, keyed bool) error {
 		"look with ledgerctl read commits; next time use -key, so that you can safely repeat the command", err)
 }
 
-// maxInput is the write daemon's default for the maximum size of a request, in bytes.
+// maxInput is the maximum size of an input that is read as a whole, in bytes. It is the
+// write daemon's default for the maximum size of a batch request.
 const maxInput = 64 << 20
 
 type opFlags []string
@@ -292,7 +294,8 @@ func (t *txFlags) body(c *call) ([]byte, error) {
 	return nil, usagef("no transaction was given: give operations in words, a FILE, or - for standard input")
 }
 
-// nearerOp returns err, or an error that suggests the name of an operation.
+// nearerOp returns err, or a more helpful error if the words begin with a name that no
+// operation has.
 func nearerOp(words string, err error) error {
 	name, _, _ := strings.Cut(strings.TrimSpace(words), " ")
 	if slices.ContainsFunc(verbs, func(v verb) bool { return v.word == name }) {
@@ -359,7 +362,8 @@ func (c *call) readInput(name string) ([]byte, error) {
 	return readWhole(in, name, "")
 }
 
-// readWhole reads an input of at most maxInput bytes. instead is the advice for a larger one.
+// readWhole reads an input of at most maxInput bytes. The error for a larger one ends with
+// the advice in `instead`.
 func readWhole(in io.Reader, name, instead string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {

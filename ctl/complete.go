@@ -31,7 +31,7 @@ var completeCommand = command{
 	},
 }
 
-// A suggestion is one candidate. A word that ends in = or a space is not complete.
+// A suggestion is one candidate. A word that ends in = is not complete.
 type suggestion struct{ word, meaning string }
 
 // suggestions returns the values, each with the prefix.
@@ -86,8 +86,8 @@ func candidates(table []command, before []string, last string) []suggestion {
 	return nextWords(table, typed)
 }
 
-// joinEquals joins words that bash has split at each =. It uses that no word has a zero byte. Without
-// words it returns an empty one.
+// joinEquals joins words that bash has split at each =. It relies on the fact that no word
+// has a zero byte. Without words it returns an empty one.
 func joinEquals(words []string) []string {
 	equals := strings.NewReplacer("\x00=\x00", "=", "\x00=", "=")
 	return strings.Split(equals.Replace(strings.Join(words, "\x00")), "\x00")
@@ -335,8 +335,9 @@ func didYouMean(word string, candidates []string) string {
 	return didMean(nearest(word, candidates)...)
 }
 
-// nearest returns up to three candidates that word abbreviates. If there is none, it
-// returns the most similar one, whose first letter must be the same.
+// nearest returns a candidate that is one edit away from word. If there is none, it returns
+// the candidates that word abbreviates, if they are at most three. Otherwise it returns the
+// most similar candidate, if any, that begins with the same letter.
 func nearest(word string, candidates []string) []string {
 	bare := strings.TrimLeft(word, "-")
 	if len(bare) < 2 {

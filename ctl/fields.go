@@ -175,8 +175,8 @@ var historyCommand = readRow{
 const commitsNote = "The other container, the reversal and the metadata come from the commits, read up to 100 per request. A token that\n" +
 	"is limited to owners can't read them."
 
-// effects are the parts of the field what, and of a location, each for the entries that
-// have its field.
+// effects are the parts of the field "what" and of a location. A part is shown for the
+// entries that have its field.
 var effects = []struct{ field, words string }{
 	{"hold_id", " hold $hold_id $held_change, held $held"},
 	{"instance_id", " instance $instance_id"},
@@ -218,7 +218,8 @@ var readInstanceCommand = readRow{
 	render:   showInstance,
 }.command()
 
-// place describes where an instance is, for people with the container's name.
+// place describes where an instance is. Except in CSV, it gives the container's name, if
+// there is one.
 func (c *call) place(at entry) (string, error) {
 	switch {
 	case at == nil:

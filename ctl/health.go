@@ -54,7 +54,7 @@ type healthData struct {
 	Freshness *reached // of a read daemon
 }
 
-// reached says how far a daemon is.
+// reached says how far a daemon has got.
 type reached struct {
 	CheckpointSeq int64 `json:"checkpoint_seq"`
 	CommitLogSeq  int64 `json:"commit_log_seq"`
@@ -209,7 +209,8 @@ func (f *freshnessFlags) bound(c *call) (err error) {
 	return nil
 }
 
-// freshness returns the freshness of a response with its data, the lag, as one object.
+// freshness returns the freshness in a response, together with its data, which is the lag,
+// as one object.
 func (a *answer) freshness() (entry, error) {
 	var page struct{ Data, Freshness entry }
 	if err := a.decode(&page); err != nil {

@@ -68,7 +68,8 @@ func (c *call) helpOperation(kind ledger.OpKind) {
 	}
 }
 
-// commandOf returns the command for operations of only this kind, or "" if there is none.
+// commandOf returns the command that commits single operations of this kind, or "" if there
+// is none.
 func commandOf(kind ledger.OpKind) string {
 	for _, v := range slices.Concat(verbs, registrations) {
 		if slices.Contains(v.kinds, kind) {

@@ -8,8 +8,8 @@
 // unknown.
 //
 // Data and messages never mix: standard output holds only the requested data, as
-// a table or as the API's own JSON. manners.go has the rules for messages and
-// exit codes, this file the table from which help is generated.
+// a table, as CSV or as JSON. The JSON of a response is the API's own. manners.go has
+// the rules for messages and exit codes, this file the table from which help is generated.
 package ctl
 
 import (
@@ -173,8 +173,8 @@ func (cmd *command) checkArgs(given []string) error {
 var wordFlags = map[string]string{"[DIR]": "dir", "[FILE]": "f"}
 
 // takeWords sets the flags that some of the words stand for, and returns the other
-// words. given are the flags of the command line. It is an error to give one of them as a
-// word too. A word takes precedence over the environment.
+// words. The names of the flags on the command line are in `given`. It is an error to give
+// one of these flags as a word too. A word takes precedence over the environment.
 func (cmd *command) takeWords(set *flag.FlagSet, words []string, given map[string]bool) (rest []string, err error) {
 	names := strings.Fields(cmd.Args)
 	if len(words) <= cmd.least() { // without the optional one

@@ -28,8 +28,8 @@ func (o operation) words(show func(name string, value json.RawMessage) string) (
 	return words, nil
 }
 
-// eachField calls each for the fields of a JSON object, in order, with their values as
-// spelled. Fields may be repeated. Without an object there are none.
+// eachField calls a function for each field of a JSON object, in order, with the value as it
+// is spelled. Fields may be repeated. An empty text counts as an object without fields.
 func eachField(object []byte, each func(name string, value json.RawMessage) error) error {
 	if len(object) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func eachField(object []byte, each func(name string, value json.RawMessage) erro
 	return nil
 }
 
-// argValue converts {"minted":0} to minted:0, and removes the quotes of a plain word.
+// argValue converts {"minted":0} to minted:0, and removes the quotes from a plain word.
 func argValue(_ string, value json.RawMessage) string {
 	var ref struct{ Minted *json.Number }
 	if value[0] == '{' && json.Unmarshal(value, &ref) == nil && ref.Minted != nil {
@@ -68,7 +68,7 @@ func argValue(_ string, value json.RawMessage) string {
 }
 
 // wordsOf returns an operation of a commit in words. For people it has the present names
-// of containers and classes. In other formats it is as committed.
+// of containers and classes, unless gives reports true. In CSV it is as committed.
 func (c *call) wordsOf(o *operation) (string, error) {
 	if c.csv() || o.gives() {
 		return o.words(argValue)

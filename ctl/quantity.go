@@ -152,7 +152,8 @@ func (c *call) toPeople(e *client.Refused) {
 	}
 }
 
-// nextSteps has advice after errors, by code and, for some, the operation of a verb.
+// nextSteps has the advice for errors. It is found by the code alone or, for some codes, by
+// the code and the operation of the verb.
 var nextSteps = map[string]string{
 	"UnregisteredClassShape":              "ledgerctl register shape CLASS WIDTHxHEIGHT registers one",
 	"WrongClassKind MintInstance":         "ledgerctl register class CLASS -fungible=false registers one of instances",

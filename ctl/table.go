@@ -15,10 +15,10 @@ import (
 
 // A table aligns its rows in columns, two spaces apart. It keeps rows until flush. It
 // can be flushed repeatedly, such as after each page of a long list: the header is
-// written once, and columns never get narrower. Without columns it has no header, and
-// its rows are names and values. On a terminal, long texts are shortened so that a row
-// fits on a line. Elsewhere nothing is shortened. In CSV, the header has the API's
-// spelling, and a missing value is an empty cell.
+// written once, and columns get narrower only to fit on a terminal. Without columns it
+// has no header, and its rows are names and values. On a terminal, long texts are
+// shortened so that a row fits on a line. Elsewhere nothing is shortened. In CSV, the
+// header has the API's spelling, and a missing value is an empty cell.
 type table struct {
 	w       io.Writer
 	csv     bool
@@ -142,8 +142,8 @@ func shorten(text string, width int) string {
 // Output of ledgerctl itself, rather than of the API, is defined once for people and
 // for programs: as a table, or as JSON with the same names.
 
-// A fact is a named value of a result. A list is separated by commas in a table, and nil is a
-// dash.
+// A fact is a named value of a result. In a table, the elements of a list are separated by
+// commas, and nil is a dash.
 type fact struct {
 	name  string
 	value any

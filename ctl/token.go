@@ -12,7 +12,7 @@ import (
 	"assetledger/server/auth"
 )
 
-// The token commands edit the auth file of the daemons, on the same machine.
+// The token commands read and edit the auth file of the daemons, on the same machine.
 
 const reloadHint = "the daemons notice the change within a second"
 

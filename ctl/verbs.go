@@ -16,7 +16,7 @@ type verb struct {
 	word string
 	// args has the arguments as WORD=ARGUMENT, with an argument of the operation. With
 	// a|b, an integer is argument a, and anything else is b. With b,c the word has two
-	// parts, separated by a comma.
+	// parts, separated by a comma if there is also a |, and otherwise by an x.
 	args           string
 	kinds          []ledger.OpKind // the first one whose required arguments are all given is used
 	purpose, notes string

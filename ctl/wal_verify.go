@@ -19,7 +19,8 @@ import (
 
 type logFlags struct{ dir string }
 
-// defaultDir is the default directory of ledgerctl dev, and so of make run.
+// defaultDir is the default directory of ledgerctl dev, and so of make run. It is also that
+// of the commands that work on a log's directory.
 const defaultDir = "ledger-data"
 
 func (l *logFlags) declare(set *flag.FlagSet) {
@@ -39,8 +40,8 @@ func (l *logFlags) explain(err error) error {
 func (l *logFlags) present() error { return l.explain(wal.CheckPresent(l.dir, wal.Options{})) }
 
 // readCheckpoint reads and checks a whole checkpoint. The error is a *wal.CorruptError
-// if it is damaged, a *wal.MismatchError if it does not belong to the log id, unless id is
-// zero, and fs.ErrNotExist if it was removed.
+// if it is damaged, a *wal.MismatchError if id is not zero and is not the id of its log, and
+// fs.ErrNotExist if it was removed.
 func readCheckpoint(dir string, seq uint64, id wal.LogID, keys int) (*ledger.State, wal.Place, error) {
 	f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})
 	if err != nil {
@@ -78,7 +79,7 @@ var walStatCommand = command{
 	Setup:    setup((*logFlags).stat),
 }
 
-// stat shows the segments. If it stops at damage, it shows those before.
+// stat shows the segments. If it stops at damage, it shows the segments before it.
 func (l *logFlags) stat(c *call) error {
 	segments, _, err := wal.Stat(l.dir, nil)
 	err = l.explain(err)
@@ -116,7 +117,7 @@ type verification struct {
 	log    logFlags
 	state  *ledger.State
 	replay *commitlog.Replayer
-	places []wal.Place // places of the checkpoints that were not reached yet
+	places []wal.Place // places of the checkpoints that have not been reached yet
 }
 
 func (l *logFlags) verify(c *call) error {
