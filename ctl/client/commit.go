@@ -97,8 +97,8 @@ func (c *Client) saw(globalSeq int64) {
 	}
 }
 
-// Read decodes the response of a read path into v, a pointer. The response reflects all commits of this client. Numbers are
-// decoded as json.Number into a variable of type any.
+// Read decodes the response of a read path into v, a pointer. The response reflects all commits of this client, unless query
+// has min_seq, at_seq or at_time. Numbers are decoded as json.Number into a variable of type any.
 func (c *Client) Read(ctx context.Context, path string, query url.Values, v any) error {
 	q := url.Values{}
 	maps.Copy(q, query)
@@ -201,7 +201,7 @@ func (c *Client) call(ctx context.Context, r Request) (*Answer, error) {
 	return nil, &Unavailable{err}
 }
 
-// Submit sends a request at most n times, as Try does. n must be 1 for a commit with a transaction that has no
+// Submit sends a request at most n times, as Try does. n must be 1 for a request to commit a transaction that has no
 // idempotency key. If the request failed, unknown reports whether it may have taken effect.
 func (c *Client) Submit(ctx context.Context, r Request, n int, again func(why error)) (a *Answer, unknown bool, err error) {
 	a, err = c.Try(ctx, n, again, func() (*Answer, error) {
@@ -245,7 +245,7 @@ func mayHaveHappened(a *Answer, err error) bool {
 	return a.Status != http.StatusOK && !nothingDone(Code(a.Err()))
 }
 
-// nothingDone reports whether the code of a status 503 means that nothing was changed.
+// nothingDone reports whether the code of a response with status 503 means that nothing was changed.
 func nothingDone(code string) bool {
 	return code == "Overloaded" || handsOver(code)
 }

@@ -9,7 +9,7 @@
 //	    → Feed: every commit after a durable cursor
 //	Close
 //
-// Every method takes a context. Timeout limits one attempt, GiveUp limits a call with all its attempts, and the context
+// Every method that sends requests takes a context. Timeout limits one attempt, GiveUp limits a call with all its attempts, and the context
 // limits both.
 //
 // A call is retried if there is no response, if its status is 500 or more, or if it is 425 because the read daemon has not
@@ -27,6 +27,6 @@
 // Integers are exact in both directions. Go integers are written in full. Read decodes numbers into integer types, or into
 // json.Number where the type is any.
 //
-// Request, Try, Submit, CommitLines and FeedOptions are for tools such as ledgerctl, which decide for themselves what to
-// retry and what to report.
+// Request, Try, Submit, CommitLines, and the fields Within and Lost of FeedOptions, are for tools such as ledgerctl, which
+// decide for themselves what to retry and what to report.
 package client

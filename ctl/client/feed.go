@@ -37,7 +37,7 @@ type FeedOptions struct {
 	Base   string        // base URLs; "": those of the client's read daemons
 	After  int64         // begin after this commit, or after that of the cursor if it is later
 	Cursor Cursor        // stores the position; may be nil
-	Within time.Duration // a connection counts as lost after this time without a commit; 0: never
+	Within time.Duration // a connection counts as lost after this time without a commit; 0: no such limit
 	// Lost is called after each failed connection. since is the time since the first of the consecutive failures.
 	// connected reports whether the feed has ever been connected. An error that Lost returns ends the feed. Otherwise the
 	// feed tries to connect forever.

@@ -108,7 +108,8 @@ var errNotJSON = errors.New("a transaction can't be encoded as JSON")
 // ranges over txs in another goroutine, so txs may wait for new transactions.
 //
 // A broken connection is replaced, and transactions without an outcome are sent again with their idempotency keys. If
-// there is an error, it is yielded last: a *Refused if the whole stream was rejected, an *Unavailable or an *OutcomeUnknown.
+// there is an error, it is yielded last: a *Refused if the whole stream was rejected, an *Unavailable, an *OutcomeUnknown,
+// or the error for a transaction that can't be encoded as JSON.
 func (c *Client) CommitAll(ctx context.Context, txs iter.Seq[Tx], window int) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		var bad error // read when the source has ended

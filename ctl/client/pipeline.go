@@ -236,7 +236,7 @@ func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
 	return err
 }
 
-// send sends the lines that were not sent yet, up to the first that is too long for a stream.
+// send sends the lines that have not been sent yet, up to the first that is too long for a stream.
 func (p *pipeline) send(s *stream) {
 	n := 0
 	for i := p.sent; i < len(p.queue); i++ {

@@ -20,8 +20,8 @@ const (
 )
 
 // Try calls ask up to n times, with pauses, until there is a response that a retry would not change. It returns the last
-// result. It does not begin a pause that would exceed ctx's deadline. Before the first retry it calls again, which may be
-// nil, with the reason.
+// result. It does not begin a pause that would exceed ctx's deadline. If the function again is not nil, Try passes it the
+// reason before the first retry.
 func (c *Client) Try(ctx context.Context, n int, again func(why error), ask func() (*Answer, error)) (*Answer, error) {
 	for i := 1; ; i++ {
 		a, err := ask()
