@@ -75,7 +75,7 @@ class Refused(LedgerError):
 
     def __init__(self, status, error):
         super().__init__(error.get("message", ""))
-        self.status = status  # of HTTP; 0 for one of many results
+        self.status = status  # the HTTP status; 0 for one of many results
         self.code = error.get("code", "")
         self.details = error.get("details") or {}
         self.operation_index = error.get("operation_index")
@@ -86,7 +86,7 @@ for _code in CODES.split():
 
 
 def refusal(status, error):
-    """Returns the exception for an error object of the interface."""
+    """Returns the exception for an error object of the API."""
     kind = globals().get(error.get("code", ""), Refused)
     if not (isinstance(kind, type) and issubclass(kind, Refused)):
         kind = Refused
@@ -136,7 +136,7 @@ class Ledger:
         return self._post("/v1/commit/%d/reverse" % global_seq, body)
 
     def preflight(self, operations):
-        """Judges operations without applying them. Returns {"at_seq", "minted_instances"}, or raises what commit would.
+        """Checks operations without applying them. Returns {"at_seq", "minted_instances"}, or raises what commit would.
 
         It changes nothing, so it raises Unavailable instead of OutcomeUnknown."""
         return self._call("write", "POST", "/v1/commit/preflight", {"operations": operations})
@@ -155,7 +155,9 @@ class Ledger:
     # Reads
 
     def read(self, path, **query):
-        """Returns the response to one read, which reflects all commits of this object: read("/v1/read/container/7")."""
+        """Returns the response to one read: read("/v1/read/container/7").
+
+        It reflects all commits of this object, unless you pass min_seq, at_seq or at_time."""
         return self._call("read", "GET", path + self._query(query))
 
     def items(self, path, **query):

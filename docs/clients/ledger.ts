@@ -1,6 +1,6 @@
 /**
  * A client for the asset ledger. One file without dependencies, for Node 18 or later, Deno and browsers: copy it.
- * Node 22.18, 23.6 or newer runs it as it is. For an older version, compile it as the README.md in this directory says.
+ * Node 22.18, and 23.6 or newer, run it as it is. For an older version, compile it as the README.md in this directory says.
  *
  *     import { Ledger, op, Refused } from "./ledger.ts";
  *
@@ -55,7 +55,7 @@ export class OutcomeUnknown extends LedgerError {
 
 /** The ledger rejected the request, and nothing changed. docs/api.md lists the codes. */
 export class Refused extends LedgerError {
-  /** The status of HTTP; 0 for one of many results. */
+  /** The HTTP status; 0 for one of many results. */
   readonly status: number;
   readonly code: string;
   readonly details: JsonObject;
@@ -124,7 +124,7 @@ export class Ledger {
     return this.post(`/v1/commit/${globalSeq}/reverse`, frame(o));
   }
 
-  /** Judges operations without applying them. It throws what commit would, except that it throws Unavailable instead of OutcomeUnknown: it changes nothing. */
+  /** Checks operations without applying them. It throws what commit would, except that it throws Unavailable instead of OutcomeUnknown: it changes nothing. */
   async preflight(operations: Operation[]): Promise<{ at_seq: Integer; minted_instances: Integer[] }> {
     return (await this.call("write", "POST", "/v1/commit/preflight", { operations })) as any;
   }
@@ -143,7 +143,7 @@ export class Ledger {
     yield* node ? new Stream(this.internals("write"), node, source, window).results() : this.inBatches(source, window);
   }
 
-  /** Returns the response to one read, which reflects all commits of this object. */
+  /** Returns the response to one read. It reflects all commits of this object, unless the query has min_seq, at_seq or at_time. */
   read(path: string, query: Record<string, Integer | string | boolean> = {}): Promise<JsonObject> {
     return this.call("read", "GET", path + this.query(query));
   }
@@ -160,7 +160,7 @@ export class Ledger {
   }
 
   /**
-   * Yields every commit, in order and without end, beginning after the commit `after`. A cursor keeps the position: a commit
+   * Yields every commit, in order, beginning after the commit `after`, until `signal` is aborted. A cursor keeps the position: a commit
    * counts as processed when the next one is requested. After a crash the commit that was being processed is yielded
    * again, so make your processing idempotent by its global_seq.
    */
