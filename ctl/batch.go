@@ -60,7 +60,7 @@ type batch struct {
 	resume     bool
 
 	in        *lineReader
-	again     io.ReadSeeker // the input, if it can be read once more and a read never waits; nil for a pipe
+	again     io.ReadSeeker // the input, if it can be read once more and a read never waits; nil for lines from a pipe
 	start     int64         // where again begins
 	size      int64         // size of a file in bytes; 0: not known
 	column    string        // header of the first column: lines of a file, or transactions of a batch

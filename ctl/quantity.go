@@ -180,8 +180,8 @@ const (
 
 // sameLedger returns an error if the logs of the read daemon and of the write daemon have
 // different ids: the decimals of an amount, which come from the read daemon, may then
-// be wrong. It returns nil if a daemon does not show its log, for which a token needs
-// the scope log. In that case a dry run reports that the two were not compared.
+// be wrong. It returns nil if an id can't be read. If that is because the token lacks the
+// scope log, a dry run reports that the two were not compared.
 func (c *call) sameLedger(dryRun bool) error {
 	read, status := c.logID(c.readURL)
 	write := read
