@@ -34,7 +34,7 @@ type Answered struct {
 type LinesOptions struct {
 	Base    string                      // base URLs; "": those of the client's write daemons
 	OnError string                      // parameter on_error of the API, "stop" or "continue"; "": continue
-	Window  int                         // maximum number of lines without a result; default 1024
+	Window  int                         // with this number of lines without a result, no more are taken from the source; default 1024
 	Tries   int                         // maximum number of consecutive attempts without a result; default MaxTries
 	GiveUp  time.Duration               // maximum duration of these attempts; default: that of the client
 	Again   func(why error, keyed bool) // called before lines are sent again, at most once between two results; may be nil

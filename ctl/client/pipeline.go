@@ -13,7 +13,7 @@ import (
 
 const (
 	longLine = 1 << 20  // longest line for a stream in bytes: the daemon's default of -max-body
-	maxAhead = 32 << 20 // size in bytes of the lines without a result at which no more are taken from the source
+	maxAhead = 32 << 20 // when the lines without a result have this size in bytes, no more are taken from the source
 )
 
 // A pipeline is one call to CommitLines:
