@@ -145,7 +145,7 @@ class Ledger:
         """Commits many transactions over one stream (over https: in batches). Each transaction is atomic.
 
         transactions is an iterable of tuples (operations, key, metadata), or of dicts as for /v1/commit. Yields, in order,
-        (transaction, result): a commit result, or a Refused. At most window transactions are unanswered at a time.
+        pairs (transaction, result), where result is a commit result or a Refused. At most window transactions are unanswered at a time.
         If the connection breaks, it is opened again, and unanswered transactions are sent again with their keys."""
         source = (tx if isinstance(tx, dict) else _transaction(*tx) for tx in transactions)
         if self._tls or any(base.startswith("https:") for base in self._bases["write"]):
@@ -173,7 +173,7 @@ class Ledger:
             query["cursor"] = page["next_cursor"]
 
     def feed(self, after=0, cursor=None):
-        """Yields every commit, in order and without end, beginning after the commit with that global_seq.
+        """Yields every commit, in order and without end, beginning after the commit whose global_seq is `after`.
 
         cursor names a file that keeps the position: a commit counts as processed when the next one is requested. After
         a crash the commit that was being processed is yielded again, so make your processing idempotent by its global_seq."""
