@@ -3,8 +3,8 @@
 
 pids=()
 
-# start NAME OUT ARGS…: starts the program NAME of $BIN, or bin, with its log lines in
-# OUT.log, and waits for its ready line. Sets pid and url.
+# start NAME OUT ARGS…: starts the program NAME in the folder $BIN (default: bin), with
+# its log lines in OUT.log, and waits for its ready line. Sets pid and url.
 start() {
 	local name=$1 out=$2
 	shift 2
