@@ -73,8 +73,8 @@ type Mirror struct {
 // machines.
 type ClusterReport struct {
 	Mirrors   []Mirror
-	TailBytes int64   // size of the newest part of the log
+	TailBytes int64   // bytes in use in the store of the newest part of the log
 	QuotaUsed float64 // used part of the store's quota, from 0 to 1
-	NearFull  bool    // commits will be rejected soon
+	NearFull  bool    // commits may be rejected soon
 	Retries   uint64  // repeated attempts to append
 }

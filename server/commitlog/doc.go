@@ -11,8 +11,8 @@
 // and Close. The checkpoints of a log are in a CheckpointStore.
 //
 // The main invariant: every replay of the log leads to the same state, or the
-// daemon ends. A commit is in the log exactly once, in the order of its global_seq.
-// A Replayer compares the digest of the state after each batch with the one that
+// daemon ends. Each commit is in the log exactly once, and the commits are in the
+// order of their global_seq. A Replayer compares the digest of the state after each batch with the one that
 // the write daemon stored. If they differ it returns a *ReplayError. The daemon must
 // then end, because it would serve wrong balances.
 //
@@ -62,7 +62,7 @@
 // Close must be called after all of them have returned. Any goroutine may call
 // Durable, Moved, Wait and LogID of a Reader. Only one goroutine at a time may call
 // its other methods. Close ends pending calls of Wait, and may be called concurrently
-// with Durable, Moved and Wait. Any goroutine may use a CheckpointStore, and a
-// Registration except its Close. Frames and records are valid until the next call of
-// the Reader, or during the callback.
+// with Durable, Moved and Wait. Any goroutine may use a CheckpointStore, or call
+// Registration.Applied. Frames and records are valid until the next call of the
+// Reader, or during the callback.
 package commitlog

@@ -37,7 +37,7 @@ func (l File) OpenWriter() (Writer, error) {
 // reject a wrong name with a clear message.
 func CheckDir(dir string) error {
 	if dir == "" {
-		return nil // other drivers need no directory
+		return nil // the in-memory driver of tests needs no directory
 	}
 	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
 		return fmt.Errorf("can't use %s as a log directory: it is a file", dir)

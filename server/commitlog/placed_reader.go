@@ -12,8 +12,8 @@ import (
 type PlacedReader struct {
 	Reader
 	At uint64 // first commit of the batch that Next will return; 0 if unknown
-	// Text is a buffer for the user of the reader, such as for the text of one
-	// commit.
+	// Text is a buffer for the user of the reader, for example to hold the text of
+	// one commit.
 	Text []byte
 
 	record ledger.Record

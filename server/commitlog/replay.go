@@ -70,8 +70,8 @@ func NewReplayer(state *ledger.State) *Replayer {
 // State returns the state that batches are applied to.
 func (r *Replayer) State() *ledger.State { return r.state }
 
-// Replay applies the rest of the log to a state, and stores the last commit of each
-// batch in at. The error is a *ReplayError, an error of the log, or that of ctx.
+// Replay applies the rest of the log to a state. Before it applies a batch, it stores
+// the batch's last commit in *at. The error is a *ReplayError, an error of the log, or that of ctx.
 func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger, at *atomic.Uint64) error {
 	start := time.Now()
 	r, told := NewReplayer(state), start
@@ -97,9 +97,9 @@ func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger
 // applied.
 func (r *Replayer) ReplayFrame(f *wal.Frame) error { return r.ReplayUpTo(f, f.Last()) }
 
-// ReplayUpTo applies the commits of a batch up to and including last. It compares
-// the digest only after a whole batch, since the log has no digests of states
-// within a batch.
+// ReplayUpTo applies the commits of batch f whose global_seq is at most last. It
+// compares the digest only after a whole batch, since the log has no digests of
+// states within a batch.
 func (r *Replayer) ReplayUpTo(f *wal.Frame, last uint64) error {
 	if want := r.state.Seq() + 1; f.First != want {
 		return &ReplayError{f.First, fmt.Errorf("a batch begins with this commit, but commit %d must be next", want)}
