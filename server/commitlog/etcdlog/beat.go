@@ -41,7 +41,7 @@ const (
 	warnAt = 50
 	// fileAt is the share at which health warns because of the size of the file.
 	// etcd compares the quota with that size, and not with the space in use, and the
-	// file never shrinks.
+	// file never shrinks by itself.
 	fileAt = 90
 )
 
@@ -71,7 +71,7 @@ const (
 	compactBeats = 60
 )
 
-// every calls beat three times per lease, until the writer is closed.
+// every calls beat three times per lease, until the writer has ended.
 func (w *Writer) every(beat func(ctx context.Context, n int)) {
 	tick := time.NewTicker(w.lease() / 3)
 	defer tick.Stop()
@@ -201,7 +201,8 @@ func (q *quota) compactStep() int64 {
 	return q.limit / 32
 }
 
-// compact deletes the values that were replaced before the last call.
+// compact deletes the values that were replaced before its previous call. The first
+// call deletes none.
 func (w *Writer) compact(ctx context.Context) {
 	r, err := w.API.Range(ctx, w.headKey(), "", 0)
 	if err != nil {
@@ -230,7 +231,7 @@ func (w *Writer) compactor() {
 }
 
 // nudge stores the key of the writer's place again, unchanged. Until the next change,
-// etcd still counts the space that the last change freed as used.
+// etcd still counts as used the space that the last change freed.
 func (w *Writer) nudge(ctx context.Context) {
 	w.mu.Lock()
 	p := w.place

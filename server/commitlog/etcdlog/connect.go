@@ -73,7 +73,7 @@ func (c *Connection) Check() error {
 }
 
 // Connect returns a driver for the cluster. It reads the certificate and password
-// files; the driver connects at its first call.
+// files; the driver connects on its first call.
 func (c *Connection) Connect() (*Driver, error) {
 	endpoints, prefix, err := ParseURL(c.URL)
 	if err != nil {
@@ -174,8 +174,8 @@ func (d *Driver) probe(ctx context.Context) error {
 	return nil
 }
 
-// older reports whether a version is older than the required one. It compares major
-// and minor.
+// older reports whether a version is older than the required one. It compares only
+// the major and minor version numbers.
 func older(version, least string) bool {
 	var a, b [2]int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &a[0], &a[1]); n < 2 {

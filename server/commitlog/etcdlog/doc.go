@@ -10,8 +10,8 @@
 //	<prefix>/mirror/<name>  progress of a copy: that of a standby or a mirror
 //
 // One transaction appends a batch: if the head is the one that this writer last read
-// or stored, put the frame and the next head. Heads never repeat. So there is no gap,
-// no torn end, and no frame beyond the head.
+// or stored, it puts the frame and the next head. Heads never repeat. So there is no
+// gap, no torn end, and no frame beyond the head.
 //
 // The main invariant: after a takeover, the previous writer can append nothing
 // more. This is the fence. A daemon becomes the writer by replacing the head, in the

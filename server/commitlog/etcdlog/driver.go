@@ -29,16 +29,16 @@ type Driver struct {
 	Lease time.Duration // lease of the writer's place; 0 means DefaultLease
 	Tail  int64         // minimum bytes of the log kept in etcd; 0 means DefaultTail
 	Log   *slog.Logger
-	// Fill copies the log up to a commit from another host, into a directory whose
-	// copy ends before the oldest frame in etcd. If it is nil, such a directory is
-	// rejected.
+	// Fill copies the log from the daemons at urls, up to commit upTo, into a
+	// directory whose copy ends before the oldest frame in etcd. If it is nil, such a
+	// directory is rejected.
 	Fill func(ctx context.Context, w *wal.Writer, urls []string, upTo uint64) error
 
 	// Heard returns the mirrors that read from this daemon. It may be nil.
 	Heard func() []commitlog.Mirror
 
-	// For simulations: Manual starts no goroutines, and Again replaces the rule
-	// that says when to stop trying.
+	// For simulations and tests. With Manual, a Writer starts no goroutines, and Beat
+	// and Look sync the copy. Again replaces the rule that says when to stop trying.
 	Manual bool
 	Again  func() func() bool // nil means to try for Patience
 	Rand   io.Reader
@@ -81,7 +81,7 @@ func (d *Driver) Register(name string) (commitlog.Registration, error) {
 // Checkpoints returns the checkpoints of this host.
 func (d *Driver) Checkpoints() commitlog.CheckpointStore { return d.files().Checkpoints() }
 
-// OpenWriter takes the place of the writer, and brings this host's copy up to the
+// OpenWriter claims the writer's place, and brings this host's copy up to the
 // end of the log. It returns wal.ErrLocked if another daemon has the place.
 func (d *Driver) OpenWriter() (commitlog.Writer, error) {
 	ctx := context.Background()

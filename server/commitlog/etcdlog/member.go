@@ -68,8 +68,8 @@ func (m *Member) Leader() string {
 // host has it.
 func (m *Member) Durable() uint64 { return m.end.Load() }
 
-// behindAfter is the time since the copy last reached the end of the log after
-// which Behind returns an error.
+// behindAfter is how long the copy may go without reaching the end of the log before
+// Behind returns an error.
 const behindAfter = 3 * time.Second
 
 // Behind returns an ErrUnreachable if the copy may be behind the log, and nil

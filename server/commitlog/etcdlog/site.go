@@ -187,7 +187,8 @@ func (s *site) take(image []byte, apply func(*wal.Frame) error) error {
 	return apply(&f)
 }
 
-// fill brings the copy up to a commit whose frames etcd no longer has.
+// fill brings the copy up to commit upTo with frames from other hosts, because etcd no
+// longer has those frames.
 func (s *site) fill(ctx context.Context, upTo uint64, apply func(*wal.Frame) error) error {
 	urls, err := s.others(ctx)
 	if err != nil {
@@ -236,7 +237,7 @@ func (s *site) applyFrom(seq uint64, apply func(*wal.Frame) error) error {
 // at the same commit. It returns wal.ErrForeign if they differ.
 func (s *site) compare(h *head) error {
 	if s.local.LastSeq() != h.Seq || h.Seq == 0 {
-		return nil // the log has grown since the head was read
+		return nil // the log has grown since the head was read, or is empty
 	}
 	if s.local.LastDigest() == h.Digest && s.local.LastTime() == h.Time {
 		return nil
@@ -245,8 +246,8 @@ func (s *site) compare(h *head) error {
 }
 
 // Push creates the log in etcd from the log in a directory, which becomes the first
-// copy. There must be no log below the prefix, and no writer of the directory. Push
-// returns the last commit.
+// copy. There must be no log below the prefix, and no other process may be writing to
+// the directory. Push returns the last commit.
 func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
 	if err := d.probe(ctx); err != nil {
 		return 0, err

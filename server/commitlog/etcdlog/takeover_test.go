@@ -17,7 +17,7 @@ import (
 	"assetledger/wal"
 )
 
-// frame returns the next frame of a log that ends at last.
+// frame returns the next frame of a log that ends at commit last.
 func frame(last uint64, size int) *wal.Frame {
 	return &wal.Frame{First: last + 1, Count: 1, Time: int64(last + 1), Digest: last, Body: wal.AppendRecord(nil, make([]byte, size))}
 }
@@ -245,7 +245,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// lateReads is an etcd that calls meanwhile before each reply to a read arrives.
+// lateReads is an etcd that calls its function meanwhile before each reply to a read
+// arrives.
 type lateReads struct {
 	etcd.API
 	meanwhile func()

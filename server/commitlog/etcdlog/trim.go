@@ -25,9 +25,9 @@ func (t *tail) grow(seq uint64, bytes, step int64) {
 	}
 }
 
-// start returns the commit at which the last size bytes of the log begin, or 0 if
-// fewer bytes were appended. The commit is approximate: start interpolates between
-// marks. It drops the marks that are no longer needed.
+// start returns the first commit of the newest part of the log that is size bytes
+// long, or 0 if fewer bytes were appended. The commit is approximate: start
+// interpolates between marks. It drops the marks that are no longer needed.
 func (t *tail) start(size int64) uint64 {
 	all := *t
 	want := all[len(all)-1].bytes - size
@@ -65,8 +65,8 @@ func (w *Writer) tailStart() uint64 {
 	if !w.quota.tight() || w.head.Seq < w.head.First {
 		return w.head.First
 	}
-	// The log in etcd was appended by an earlier writer. Frames differ in size, but
-	// a share of the commits is close enough.
+	// Most of the log in etcd was appended by an earlier writer. Frames differ in
+	// size, but a share of the commits is close enough.
 	keep := float64(w.head.Seq-w.head.First+1) * min(1, float64(w.tailSize())/float64(used))
 	return w.head.Seq - min(w.head.Seq, uint64(keep)) + 1
 }

@@ -16,19 +16,19 @@ import (
 
 // A Writer is the log while this daemon is the writer.
 type Writer struct {
-	*commitlog.FileWriter // for this host's copy: Restore, LastSeq, LastTime, Commit, Readers, Space
+	*commitlog.FileWriter // for this host's copy: Restore, LastSeq, LastTime, Readers, Space
 	*site
 
-	ctx    context.Context // done when the writer is closed or has lost its place
+	ctx    context.Context // done when the writer has ended: closed, fenced or failed
 	cancel context.CancelFunc
-	lost   chan error // receives one error when the place is lost
+	lost   chan error // receives one error, the one that ended the writer
 	shell  sync.WaitGroup
 
 	turn  sync.Mutex // held while changing the head; guards image, sent, txn and doubt
 	image []byte     // wire form of the frame being appended
 	sent  uint64     // first commit of the frame that is being appended and is not in the copy yet; 0 if none
 	txn   etcd.Txn   // appends the frame, or only deletes frames
-	doubt bool       // an attempt had no response, so it may be executed now or later
+	doubt bool       // an attempt had no response, so it may have been executed, or may be later
 
 	mu       sync.Mutex
 	head     head   // current head in etcd
@@ -68,7 +68,7 @@ func (w *Writer) MaxBody() int { return min(MaxBody, w.FileWriter.MaxBody()) }
 // Driver returns "etcd", and the cluster with the prefix.
 func (w *Writer) Driver() (name, path string) { return "etcd", w.Where }
 
-// Lost returns a channel that receives an error when the place is lost.
+// Lost returns a channel that receives the error that ended the writer.
 func (w *Writer) Lost() <-chan error { return w.lost }
 
 // fail records the first error that ends the writer, and returns the recorded one.
@@ -170,8 +170,9 @@ func (w *Writer) pending() []byte {
 	return w.next
 }
 
-// commit sends the transaction until there is a response. It stops early when the
-// lease may have ended, since the waiting clients should then ask another daemon.
+// commit sends the transaction until its outcome is known or Patience has passed. It
+// stops earlier when the lease may have ended, since the waiting clients should then ask
+// another daemon.
 func (w *Writer) commit() error {
 	again := w.tries(w.ctx)
 	for {
