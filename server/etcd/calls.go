@@ -141,7 +141,7 @@ func (c *Client) Watch(ctx context.Context, key, end string, from int64, changed
 	// The request body stays open as long as the watch.
 	body, send := io.Pipe()
 	defer send.Close()
-	// net/http notices that ctx is done only when the body ends.
+	// Only when the body ends does net/http notice that ctx is done.
 	defer context.AfterFunc(ctx, func() { send.CloseWithError(context.Cause(ctx)) })()
 	create := message(nil).text(1, key).text(2, end).varint(3, uint64(from)).varint(4, 1)
 	go send.Write(framed(message(nil).sub(1, create)))

@@ -25,7 +25,7 @@ type Config struct {
 	// the client.
 	TLS            *tls.Config
 	User, Password string // "" for no user
-	// Timeout is the maximum duration of each call except Watch; 0 means
+	// Timeout is the maximum duration of each request except that of Watch; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration
 }
@@ -48,7 +48,7 @@ type Client struct {
 	token string // authentication token; "" if none yet
 }
 
-// NewClient returns a client. It connects at its first call.
+// NewClient returns a client. It connects on its first call.
 func NewClient(c Config) *Client {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
@@ -62,7 +62,7 @@ func NewClient(c Config) *Client {
 			Protocols: p, TLSClientConfig: conf,
 			DialContext:         (&net.Dialer{Timeout: c.Timeout, KeepAlive: 5 * time.Second}).DialContext,
 			TLSHandshakeTimeout: c.Timeout, IdleConnTimeout: time.Minute,
-			// etcd accepts at most one ping in five seconds.
+			// etcd accepts at most one ping every five seconds.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 6 * time.Second, PingTimeout: 2 * time.Second},
 		}}
 	}
@@ -118,7 +118,9 @@ func staleToken(e *Error) bool {
 	return e.Code == codeUnauthenticated || e.Code == codeInvalid && strings.Contains(e.Message, "auth")
 }
 
-// authenticate returns a token other than stale, or "" if there is no user.
+// authenticate returns the current token, or "" if there is no user. If there is no
+// token yet, or if it equals stale, a token that etcd has rejected, authenticate
+// requests a new one first.
 func (c *Client) authenticate(ctx context.Context, stale string) (string, error) {
 	if c.c.User == "" {
 		return "", nil
@@ -158,7 +160,7 @@ func (c *Client) attempt(ctx context.Context, method string, m message, token st
 	defer resp.Body.Close()
 	answer, err = readMessage(resp.Body)
 	if err == nil || errors.Is(err, io.EOF) {
-		// The gRPC status follows the message. An error has no message.
+		// The gRPC status follows the message. An error response has no message.
 		if _, end := io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)); end != nil {
 			return nil, fmt.Errorf("etcd %s: %s: %w", endpoint, method, end)
 		}
@@ -220,7 +222,7 @@ func readMessage(r io.Reader) (message, error) {
 // status returns the error that gRPC's trailers report, or nil for success.
 func status(resp *http.Response, endpoint, method string) error {
 	trailers := resp.Trailer
-	if resp.Header.Get("Grpc-Status") != "" { // an error has no message, and then the header has the status
+	if resp.Header.Get("Grpc-Status") != "" { // an error response has no message, so its status may be in the header
 		trailers = resp.Header
 	}
 	code, err := strconv.Atoi(trailers.Get("Grpc-Status"))
