@@ -137,7 +137,7 @@ func everything(x *httpserver.Exchange) *ledger.Error {
 		With(ledger.Text("scope", auth.Log.String()))
 }
 
-// parseFrom parses the query, whose only parameter is from.
+// parseFrom parses the query, whose only parameter is named "from".
 func parseFrom(raw string) (uint64, *ledger.Error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
