@@ -12,11 +12,11 @@ import (
 )
 
 // Begin prepares dir for a copy of the source's log. If dir already has a log, it
-// returns a nil Origin. Otherwise it fetches the source's newest checkpoint and the
-// segment that contains its commit, up to that commit. The log in dir must then be
+// returns a nil Origin. Otherwise it fetches the source's newest usable checkpoint and
+// the segment that contains its commit, up to that commit. The log in dir must then be
 // opened with the returned Origin. If that segment is the log's first, or if there is
-// no checkpoint, the whole log is to be copied and Begin creates nothing yet. After a
-// crash, the next Begin clears what is left and starts again. The error is
+// no usable checkpoint, the whole log is to be copied and Begin creates no log yet.
+// After a crash, the next Begin clears what is left and starts again. The error is
 // wal.ErrLocked if another process has locked the directory.
 func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Origin, error) {
 	if has, err := wal.HasLog(dir, o); err != nil || has {
@@ -31,7 +31,7 @@ func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Ori
 	if err != nil {
 		return nil, err
 	}
-	if of == "" { // otherwise dir holds the rest of an interrupted attempt
+	if of == "" { // otherwise dir holds what an interrupted attempt left
 		if list, err := wal.ListCheckpoints(dir, o); err != nil || len(list) > 0 {
 			return nil, cmp.Or(err, fmt.Errorf("%s has checkpoints but no log: move them away to begin a copy there", dir))
 		}
@@ -86,7 +86,8 @@ func (s *Source) beginFrom(ctx context.Context, dir string, o wal.Options) (*wal
 	return &head.Segment, err
 }
 
-// segmentOf returns the head of the segment that holds commit seq.
+// segmentOf returns the header of a stream that begins with commit seq. It describes
+// the segment that holds the commit.
 func (s *Source) segmentOf(ctx context.Context, seq uint64) (wal.StreamHead, error) {
 	st, err := s.open(ctx, seq)
 	if err != nil {

@@ -44,10 +44,10 @@ type localError struct{ error }
 func (e localError) Unwrap() error { return e.error }
 
 // Fill copies frames to w, which writes the log in dir, until w.LastSeq() is at
-// least upTo. With upTo 0 it copies until ctx is done. When a source fails, it
-// continues with the next one. It stores a frame only if it is the next one of
-// the same log. It returns ctx's error, or an error of the writer, which is
-// final.
+// least upTo. With upTo 0 it copies until ctx is done. When a source fails, or
+// the disk is full, Fill tries again with the next source. It stores a frame only
+// if that frame is the next one of the same log. It returns ctx's error, or another
+// error of the directory, which is final.
 func (s *Source) Fill(ctx context.Context, dir string, o wal.Options, w *wal.Writer, upTo uint64) error {
 	p := pauses{}
 	for upTo == 0 || w.LastSeq() < upTo {
@@ -153,9 +153,9 @@ var ErrItself = errors.New("the daemon of -from reads -dir itself: a copy needs 
 // writing as often as the directory's, so it may be the directory itself.
 var errAlike = errors.New("its log may be this very directory: checking again")
 
-// alikeLimit is how many times in a row a source may look like the directory.
-// Each try opens the directory for writing once more, which does not change the
-// log of another directory.
+// alikeLimit is how many times in a row a source must look like the directory to be
+// rejected. Each try opens the directory for writing once more, which increments the
+// epoch of the log there, but not that of a log in another directory.
 const alikeLimit = 3
 
 // mark marks the directory as a copy, if it was filled in another way and has

@@ -38,11 +38,11 @@ type Mirror struct {
 	self logstream.Mirror // as it reports itself to the source
 
 	mu      sync.Mutex
-	heard   uint64    // the last durable end that a source reported
-	when    time.Time // time of that report; zero: none yet
-	url     string    // source of that report
+	heard   uint64    // the highest durable end that a source reported
+	when    time.Time // time of the last report; zero: none yet
+	url     string    // source of the last report
 	began   time.Time
-	why     error // the last failure; nil while there is none
+	why     error // the first ForeignError since the last report, otherwise the last failure; nil if there is none
 	hopeful bool  // no round over all sources has failed since the last report
 	filling bool
 }
@@ -82,10 +82,10 @@ func (m *Mirror) noteFailure(err error, round bool) {
 // A Status describes the progress of a mirror, and its failures.
 type Status struct {
 	URL     string        // the source that reported last; "": none yet
-	Seq     uint64        // the last durable end that a source reported
+	Seq     uint64        // the highest durable end that a source reported
 	Silence time.Duration // since the last report, or since the start
-	Foreign bool          // a source has a different history
-	Err     error         // the last failure; nil while there is none
+	Foreign bool          // Err is a ForeignError: a source has another log, or a different history
+	Err     error         // the first ForeignError since the last report, otherwise the last failure; nil if there is none
 	Hopeful bool          // a source has reported, or not all have been tried yet
 	Heard   bool          // any source has reported
 }

@@ -129,7 +129,8 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A brokenBody ends after left bytes, or flips a bit of the next byte.
+// A brokenBody ends after the number of bytes in left, or flips a bit of the byte
+// after them.
 type brokenBody struct {
 	io.ReadCloser
 	left int
