@@ -26,7 +26,7 @@ var scopeNames = []struct {
 	name  string
 }{{Commit, "commit"}, {Transfer, "transfer"}, {Register, "register"}, {Read, "read"}, {Metrics, "metrics"}, {Log, "log"}, {Admin, "admin"}}
 
-// Has reports whether the set includes all of want.
+// Has reports whether s includes Admin, or every scope of want.
 func (s Scope) Has(want Scope) bool { return s&Admin != 0 || s&want == want }
 
 // String returns the names separated by commas, in their usual order.
