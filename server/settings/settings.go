@@ -17,8 +17,8 @@ func EnvName(flagName string) string {
 	return "LEDGER_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// Parse parses args into the flags, and then sets the flags that were not given
-// from the environment. lookup is os.LookupEnv, or a test's replacement. The error for an
+// Parse parses args into the flags, and then sets the other flags from the
+// environment. lookup is os.LookupEnv, or a test's replacement. The error for an
 // invalid value begins with the flag. flag.ErrHelp means that help was requested.
 func Parse(flags *flag.FlagSet, args []string, lookup func(string) (string, bool)) error {
 	var wrong error
