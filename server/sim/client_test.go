@@ -6,8 +6,8 @@ import (
 	"assetledger/server/writer"
 )
 
-// A simClient sends a request until it knows the outcome, always with the same
-// idempotency key. Sometimes it sends the request twice at once, and sometimes
+// A simClient keeps sending a request until it knows the outcome, always with the
+// same idempotency key. Sometimes it sends the request twice at once, and sometimes
 // again much later.
 type simClient struct {
 	*simWorld
@@ -28,7 +28,7 @@ type simAttempt struct {
 
 func (c *simClient) busy() bool { return len(c.tx.Key) > 0 }
 
-// step collects a response, or sends something.
+// step collects the responses that have arrived, and may then send something.
 func (c *simClient) step() {
 	c.collect()
 	switch {

@@ -24,7 +24,7 @@ import (
 // requests and replies, and executes others long after their sender has given
 // up. There are two or three hosts with a disk each. Their daemons stand by, take
 // over, write, sleep between any two calls, lose their leases while they are running,
-// are killed, and lose their disk. The clients are those of the other
+// are killed, and lose their disks. The clients are those of the other
 // simulation.
 //
 // In the end every host must have the same frames, and the model must allow the
@@ -132,7 +132,8 @@ func (w *clusterWorld) turn() {
 	}
 }
 
-// client lets one client take a step with a host that accepts requests.
+// client lets a random client take a step with a random host, which accepts requests
+// only if it writes.
 func (w *clusterWorld) client(step func(*simClient)) {
 	w.writer = nil
 	h := w.hosts[w.rng.IntN(len(w.hosts))]
