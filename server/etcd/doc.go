@@ -6,7 +6,8 @@
 // timeout, and pings end a Watch whose connection is dead.
 //
 // A call is one attempt on one member of the cluster, with a second one only if the
-// authentication token was no longer valid. After a failure the next call
-// goes to the next member. Whether a failed call was executed is unknown, unless
-// Refused reports that it was not. The caller decides whether to send it again.
+// authentication token was no longer valid. After a failure, it is
+// unknown whether the call was executed, and the next call goes to the next member. If
+// Refused reports that the request or the client is at fault, the call was not executed
+// and the member stays the same. The caller decides whether to send the call again.
 package etcd
