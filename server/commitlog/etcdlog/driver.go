@@ -27,7 +27,7 @@ type Driver struct {
 	URL  string // URL at which clients reach this daemon
 
 	Lease time.Duration // lease of the writer's place; 0 means DefaultLease
-	Tail  int64         // minimum bytes of the log kept in etcd; 0 means DefaultTail
+	Tail  int64         // minimum bytes of the log kept in etcd, but at most a quarter of its quota; 0 means DefaultTail
 	Log   *slog.Logger
 	// Fill copies the log from the daemons at urls, up to commit upTo, into a
 	// directory whose copy ends before the oldest frame in etcd. If it is nil, such a
@@ -52,9 +52,9 @@ const (
 	// DefaultTail is how much of the log, in bytes, a daemon may miss during a
 	// short downtime and still find in etcd.
 	DefaultTail = 64 << 20
-	// Patience is how long an append is retried before the waiting clients are told
-	// that its outcome is unknown. It is longer than etcd takes to elect a new
-	// leader.
+	// Patience is the maximum time for which a call is retried. After that, the
+	// clients that wait for an append are told that its outcome is unknown. Patience
+	// is longer than etcd takes to elect a new leader.
 	Patience = 5 * time.Second
 	// MaxBody is the maximum size of a batch's body, in bytes. It keeps a
 	// transaction below etcd's limit of 1.5 MiB.
