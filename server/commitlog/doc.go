@@ -47,7 +47,7 @@
 //	wal.FilesShort(err)  any: too many open files; the same call may be tried again
 //
 // Append also returns errors about the frame itself, before anything is written;
-// they are defects of the caller. All other errors are final for the Writer or
+// they indicate a defect in the caller. All other errors are final for the Writer or
 // Reader. After such an error from Append, it is unknown whether the frame is durable
 // until the log is opened again. wal.ErrReplaced means that the log was replaced
 // while a Reader had it open, *wal.CorruptError that it is damaged, and
