@@ -40,7 +40,7 @@ test: fmt vet unit
 # figures mean nothing. prove.short: real processes and, as root, real kernels.
 check: demo cross long race poison fuzz package clients vuln bench.quick prove.short
 
-# Two builds of one commit, of the package and of what the image holds, are compared.
+# Builds one commit twice, both the programs and the package, and compares the results.
 package:
 	LEDGER_PACKAGE=1 $(GO) test -count=1 -timeout 10m -run '^TestReproducible' -v ./server/systemtest
 
@@ -80,7 +80,7 @@ poison:
 	$(GO) test -tags purego -run Prefetch ./ledger
 
 # Most tests wait more than they compute, hence -p. The package that takes longest comes
-# first, so that the others run meanwhile, two at a time. make test has vetted already.
+# first, so that the others run meanwhile, two at a time. make test has already run vet.
 unit:
 	$(GO) test -vet=off -timeout 20m -p 3 ./server/systemtest ./...
 
