@@ -69,12 +69,16 @@ func (b *batch) failed(c *call, why *client.Unanswered) error {
 		next = "send again only lines with an idempotency_key"
 	}
 	first, last := why.Doubtful[0].Number, why.Doubtful[len(why.Doubtful)-1].Number
-	lines := fmt.Sprintf("lines %d to %d", first, last)
-	if first == last {
-		lines = fmt.Sprintf("line %d", first)
-	}
 	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and the outcome of %s is unknown: %s; no later line was executed",
-		err, b.done(), lines, next)
+		err, b.done(), lineRange(first, last), next)
+}
+
+// lineRange names the lines from first to last.
+func lineRange(first, last int) string {
+	if first == last {
+		return fmt.Sprintf("line %d", first)
+	}
+	return fmt.Sprintf("lines %d to %d", first, last)
 }
 
 // lines yields the lines of the input, in slices of lines that are available together. The

@@ -170,8 +170,8 @@ func (b *batch) verify() (err error) {
 		return b.halted(err)
 	}
 	if open.Sum != 0 {
-		return b.halted(usagef("lines %d to %d of %s may have been committed by a run that was cut off, and differ from what it sent: "+
-			"restore them and run the batch again, before you correct what it rejects", open.After+1, open.To, b.file))
+		return b.halted(usagef("%s of %s may have been committed by a run that was cut off, and differ from what it sent: "+
+			"restore them and run the batch again, before you correct what it rejects", lineRange(open.After+1, open.To), b.file))
 	}
 	m.seen, m.checked = 0, false // lines compares them once more
 	b.in = newLineReader(b.again, b.in.most)
@@ -387,8 +387,8 @@ func (m *resumeMark) check(c *call) (known bool, err error) {
 	}
 	known = proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}
 	if known && open.To > 0 {
-		err = fmt.Errorf("an earlier run was cut off and may have committed lines %d to %d, and the ledger no longer remembers the key of commit %d: "+
-			"ledgerctl read commits -from %[3]d shows which were committed; send the others with a new file name", open.After+1, open.To, proof.GlobalSeq)
+		err = fmt.Errorf("an earlier run was cut off and may have committed %s, and the ledger no longer remembers the key of commit %d: "+
+			"ledgerctl read commits -from %[2]d shows which were committed; send the others with a new file name", lineRange(open.After+1, open.To), proof.GlobalSeq)
 	}
 	return known, err
 }

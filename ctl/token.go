@@ -159,11 +159,11 @@ var tokenRevokeCommand = command{
 	Words:    "token revoke",
 	Args:     "NAME",
 	Purpose:  "revoke a client's credentials",
-	Notes:    "It removes all tokens and certificates of NAME from the file or, with -hash, only one.",
+	Notes:    "It removes all tokens and certificates of NAME from the file or, with -hash, those whose hashes begin with its digits.",
 	Examples: [2]string{"token revoke shop -auth-file /etc/ledger/auth", "token revoke shop -hash 1f0c9a -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
-		set.StringVar(&a.hash, "hash", "", "only the credential whose hash begins with these `DIGITS`, as token list shows them")
+		set.StringVar(&a.hash, "hash", "", "only credentials whose hashes begin with these `DIGITS`, as token list shows them")
 		return a.action(set, a.revoke)
 	},
 }

@@ -18,8 +18,9 @@ func (s *State) classInfo(ref uint32) ClassInfo {
 	return ClassInfo{ID: k.id, Code: s.nameOf(classCodes, ref), Name: k.name, Fungible: k.fungible, Decimals: int(k.decimals), RegisteredSeq: k.registered}
 }
 
-// Classes appends up to limit classes whose id is above after, ordered by id. more
-// reports whether there are others.
+// Classes appends up to limit classes, ordered by id. The argument after is the last
+// id already read, or 0; the page starts with the next one. more reports whether there
+// are others.
 func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInfo, more bool) {
 	treeWalk(classesByID{s}, s.classTree, rank{major: after}, func(ref uint32) bool {
 		if limit <= 0 {
@@ -108,8 +109,9 @@ func (s *State) instanceInfo(ref uint32) InstanceInfo {
 	return info
 }
 
-// Children appends up to limit children of an instance, those with ids above after,
-// ordered by id. more reports whether there are others. An unknown instance has none.
+// Children appends up to limit children of an instance, ordered by id. The argument
+// after is the last id already read, or 0; the page starts with the next one. more
+// reports whether there are others. An unknown instance has none.
 func (s *State) Children(dst []int64, id, after int64, limit int) (out []int64, more bool) {
 	ref := s.findInstance(id)
 	if ref == 0 {
