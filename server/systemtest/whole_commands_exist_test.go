@@ -28,6 +28,7 @@ func (s *sandbox) everyCommand(string) {
 func (s *sandbox) exists(command string) {
 	words, help := strings.Fields(command), ""
 	if words[0] == "curl" {
+		tool(s.t, "curl", "curl")
 		help = s.command(s.t, "curl --help all")
 	} else {
 		var names []string
