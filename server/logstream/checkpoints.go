@@ -79,7 +79,7 @@ func (s *Server) checkpoint(x *httpserver.Exchange) *ledger.Error {
 	x.SetSeq(seq)
 	if part && from >= size {
 		h["Content-Range"] = []string{fmt.Sprintf("bytes */%d", size)}
-		return ledger.Errorf(ledger.RangeNotSatisfiable, "The range begins after the end of the checkpoint, which has %d bytes.", size).
+		return ledger.Errorf(ledger.RangeNotSatisfiable, "The range has no byte of the checkpoint, which has %d bytes.", size).
 			With(ledger.Num("bytes", size))
 	}
 	if part {
@@ -141,7 +141,7 @@ func parseRange(h http.Header, size int64) (from, to int64, part bool) {
 		if err != nil {
 			return 0, size, false
 		}
-		return max(size-int64(n), 0), size, n > 0 || size == 0
+		return max(size-int64(n), 0), size, true
 	}
 	a, err := strconv.ParseUint(first, 10, 63)
 	if err != nil {

@@ -243,7 +243,7 @@ var meaning = map[int]string{
 	410: "the commit was moved out of the log.",
 	413: "the body is larger than the daemon accepts.",
 	415: "the body is not application/json in UTF-8.",
-	416: "the range begins after the end.",
+	416: "the range has no byte of the checkpoint.",
 	422: "the current state of the ledger does not allow it. Nothing was changed.",
 	424: "not tried, because an earlier transaction of the batch failed. Only inside the results of a batch.",
 	425: "min_seq was not reached in time, or is beyond the end of the log.",
