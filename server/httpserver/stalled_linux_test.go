@@ -16,7 +16,8 @@ import (
 )
 
 // TestGiveUpAfter checks that the connection ends if a client does not accept sent
-// bytes, even though it is there and the buffers on the way have room.
+// bytes, even though the client is still connected and the buffers on the way have
+// room.
 func TestGiveUpAfter(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
