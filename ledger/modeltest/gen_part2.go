@@ -22,8 +22,8 @@ func Names() []string { return append(slices.Clone(containerNames), classCodes..
 func (g *Gen) text(pool []string) string { return pool[g.rng.IntN(len(pool))] }
 
 // newID sets argument 0, the id, of an operation that creates a container (sort 0) or
-// class (sort 1). It may also mark the argument for the name or code, whose index is
-// naming, as given. It may then omit the id.
+// class (sort 1). It may also mark the name or code (the argument at index naming) as
+// given. If it does, it may omit the id.
 func (g *Gen) newID(d *draft, sort, pool, naming int) {
 	named := g.chance(g.knobs.Names)
 	if named {
