@@ -32,8 +32,8 @@ func (e *SettingError) Error() string { return e.words }
 
 func settingf(format string, args ...any) error { return &SettingError{fmt.Sprintf(format, args...)} }
 
-// AsSetting wraps an error from using a setting in a *SettingError. It
-// returns nil for nil.
+// AsSetting converts an error from using a setting to a *SettingError, which keeps
+// only its message. It returns nil for nil.
 func AsSetting(err error) error {
 	if err == nil {
 		return nil
