@@ -82,10 +82,10 @@ func (f *follower) ask(seqs []uint64) (unanswered int) {
 }
 
 // TestUnreadableFiles makes the disk fail the n-th read of the index's files,
-// once or for good, for n from 0 to the last. It does so while the files are
-// opened and while views are read. Each response is right or an error. Once the
-// disk can be read again, every response is right, from files that are
-// rebuilt if necessary.
+// once or for good, for n from 0 to the last in steps of 3, or more in short runs.
+// It does so while the files are opened and while views are read. Each response is
+// right or an error. Once the disk can be read again, every response is right, from
+// files that are rebuilt if necessary.
 func TestUnreadableFiles(t *testing.T) {
 	w := newWorld(t, 11, 190)
 	made := newDisk(1)
