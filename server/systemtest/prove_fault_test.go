@@ -56,9 +56,9 @@ func (r *rig) unreadable(breaks func(segment string)) {
 }
 
 // TestCutEnd truncates the mapped END of a write daemon, so that the kernel
-// sends SIGBUS. Clients that commit must be told that the outcome is unknown,
-// unless health reports the failure first. The daemon must stop with exit code
-// 1 and a message that names END, and the next daemon must have all commits.
+// sends SIGBUS. The next commit must get 503 LogUnavailable. The daemon must stop
+// with exit code 1 and a message that names END, and the next daemon must have all
+// commits.
 func TestCutEnd(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "log")
