@@ -145,7 +145,7 @@ func (b *backup) noOthers() error {
 // copySegments copies the segments that the copy lacks, in an order that never
 // leaves a gap: first those after the copy's first segment, oldest first, then
 // those before it, newest first. A new copy begins with the newest segment. So if
-// an archive run moves the oldest segments meanwhile, the copy only begins later.
+// an archive run moves the oldest segments meanwhile, the copy merely lacks them.
 func (b *backup) copySegments() error {
 	last := len(b.segments) - 1
 	from := last
