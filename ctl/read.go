@@ -190,7 +190,7 @@ func (r *readRun) drawing(c *call, path string, q url.Values) error {
 	return r.pages(c, path, q)
 }
 
-// absent adds to the error of a read with -at how to find out if the container existed then.
+// absent adds a hint to the error of a read with -at: which command shows when the container existed.
 func (r *readRun) absent(c *call, err error) error {
 	code := ledger.Code(client.Code(err))
 	if r.at.word != "" && (code == ledger.ContainerNotFound || code == ledger.Forbidden) { // Forbidden for a token limited to owners
