@@ -73,7 +73,7 @@ type Meter struct {
 }
 
 const (
-	// maxWaiting is the maximum number of closed generations that wait to be written.
+	// maxWaiting is the maximum number of generations in memory, including the open one.
 	maxWaiting = 8
 	// awaited is the number of closed generations that a tailer leaves waiting while it catches up.
 	awaited = 2
