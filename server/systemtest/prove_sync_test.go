@@ -11,7 +11,7 @@ import (
 // longSegment is so large that no test here needs a second segment.
 const longSegment = "67108864"
 
-// TestProveFailingSync makes the first sync of the log fail under load, in two
+// TestProveFailingSync makes the syncs of the log begin to fail under load, in two
 // ways. The responses to all waiting and all later requests must say that the
 // outcome is unknown, the daemon must exit with code 1, and the next one must
 // settle the outcome.
