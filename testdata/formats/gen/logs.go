@@ -78,7 +78,7 @@ func torn(dir string, txs []string) error {
 	if err != nil {
 		return err
 	}
-	// Remove the checkpoint that includes the commit.
+	// Remove all checkpoints, because the newest one includes the commit.
 	if err := os.RemoveAll(filepath.Join(dir, "ckpt")); err != nil {
 		return err
 	}
