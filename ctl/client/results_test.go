@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestParseVerdict checks that both parsers of results agree.
+// TestParseVerdict checks both parsers of results: plainResult, and encoding/json for
+// what plainResult does not accept.
 func TestParseVerdict(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{}}`:                                 "12 3 {} false",
