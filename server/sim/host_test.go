@@ -346,7 +346,7 @@ func (h *simHost) lose() {
 // A clusterSabotage says what is broken on purpose.
 type clusterSabotage struct {
 	name  string
-	first uint64 // the seed to begin with: one shortly before a seed that fails keeps the test short
+	first uint64 // the seed to begin with; the test is short if a seed soon after it fails
 	store func(*etcdfake.Store)
 	api   func(etcd.API) etcd.API
 	log   func(*simHost, commitlog.Writer) commitlog.Writer
