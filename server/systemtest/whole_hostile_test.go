@@ -210,8 +210,8 @@ func (v *victim) pipelines() {
 	}
 }
 
-// compressed sends a decompression bomb: 100 MiB of zeroes in 100 KiB, a tenth
-// in the short form.
+// compressed sends a decompression bomb: 100 MiB of zeroes in 100 KiB, a fifth
+// of that in the short form.
 func (v *victim) compressed() {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -229,7 +229,7 @@ func (v *victim) compressed() {
 	}
 }
 
-// deepAndWide sends bodies that would be much work for a careless parser.
+// deepAndWide sends bodies that would be a lot of work for a careless parser.
 func (v *victim) deepAndWide() {
 	million := 100_000 * v.scale
 	fields := func(of string) string {
