@@ -1,11 +1,12 @@
 // Package page holds the web page that the read daemon serves: plain HTML, CSS
-// and JavaScript modules, embedded in the program and served unmodified. It reads
-// the ledger through the same paths as every other client.
+// and JavaScript modules, embedded in the program. Only index.html is changed
+// before it is served: it gets the version, and a note if there is one. The page
+// reads the ledger through the same paths as every other client.
 //
 //	/                        index.html, requested each time, answered with 304 if it is unchanged
 //	/page/{version}/{file}   the other files; version is a hash of all of them, so a file at its path never changes
 //
-// Each module imports only modules named before it:
+// Each module imports only modules named before it, but views import each other too:
 //
 //	json.js dom.js   exact numbers; creating and updating elements
 //	api.js live.js   requests to the daemon; following its stream of commits
