@@ -105,7 +105,7 @@ func (s *Source) beginAt(ctx context.Context, dir string, o wal.Options, c check
 	if err := s.copySegment(ctx, begin, o, c.Seq, segment); err != nil {
 		return err
 	}
-	var arriving error // from the source, not from the disk
+	var arriving error // of the download, which also writes to the disk
 	err := wal.WriteCheckpoint(begin, c.Seq, o, func(w io.Writer) error {
 		arriving = s.download(ctx, c, w)
 		return arriving
