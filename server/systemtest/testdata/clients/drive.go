@@ -186,7 +186,7 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// cuts makes requests for each case, whose responses are cut at every step-th byte up to the whole size. It prints the
+// cuts makes requests for each case. Their responses are cut at every step-th byte, up to the whole size. It prints the
 // outcomes.
 func cuts(base string, step int, cases []string) {
 	var places []string
