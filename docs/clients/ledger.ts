@@ -368,7 +368,7 @@ class Stream {
   private source: AsyncIterator<Transaction>;
   private window: number;
   private unanswered: Transaction[] = []; // in the order of sending
-  private doubtful = 0; // number of the oldest of these that may have taken effect
+  private doubtful = 0; // how many of these, counted from the oldest, may have taken effect
   private exhausted = false;
   private sourceFailure: [unknown] | null = null;
 
