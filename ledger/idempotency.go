@@ -88,9 +88,9 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 	m.rememberAll(e, tx.Key, tx.Metadata)
 }
 
-// firstMade returns the id of the first instance minted. A registration mints none.
-// Once a name or code has been given, firstMade returns the id of its class instead,
-// which a retry might lack. Before that it returns 0, as earlier versions did.
+// firstMade returns the id of the first instance minted. A registration mints none:
+// for it, firstMade returns the id of the class, which a retry might lack, if the
+// state has ever had a name or code, and 0 otherwise, as earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {
 		return tx.Ops[0].Args[0]
