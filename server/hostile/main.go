@@ -1,6 +1,6 @@
 // Command hostile attacks a ledger of its own and prints what a well-behaved
 // client notices: the latency of its commits, and how many were rejected. The
-// table in SECURITY.md is its output.
+// figures in the table in SECURITY.md are from runs of it.
 //
 //	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together] [-defaults]
 //
