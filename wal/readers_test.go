@@ -45,8 +45,8 @@ func TestRegistry(t *testing.T) {
 }
 
 // TestManyDeadReaders registers a living reader whose name comes after those of many
-// dead ones, such as killed pods leave: more than ListReaders returns. The living
-// reader is listed, and the files of the dead ones are removed.
+// dead ones, which killed pods may leave behind: more than ListReaders returns. The
+// living reader is listed, and the files of the dead ones are removed.
 func TestManyDeadReaders(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())
