@@ -122,7 +122,7 @@ func (p *Program) Man() string {
 stop: answer accepted requests, and exit with 0.
 .TP
 .B SIGHUP
-reload the auth file and the certificates.
+reload the auth file and the files of \-tls\-cert, \-tls\-key and \-client\-ca.
 .SH EXIT STATUS
 0 stopped on request, 1 failure, 2 wrong usage, 3 the log is damaged, 4 another write daemon owns the log.
 `)
