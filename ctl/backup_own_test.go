@@ -48,6 +48,7 @@ func (d *devLog) run(code int, args ...string) string {
 	if got := Main(args, strings.NewReader(""), &out, &out, func(name string) (string, bool) { v := env[name]; return v, v != "" }); got != code {
 		d.t.Fatalf("ledgerctl %v: exit code %d, want %d\n%s", args, got, code, &out)
 	}
+	awaitForks()
 	return out.String()
 }
 

@@ -100,11 +100,20 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 				t.Errorf("a daemon ended with %v", err)
 			}
 		}
+		awaitForks()
 		keepPort(t, d.writeURL)
 		keepPort(t, d.readURL)
 	}
 	t.Cleanup(d.stop)
 	return d
+}
+
+// awaitForks returns when no process that another test is starting holds a file that
+// this process has closed, such as the lock of a log. It holds them until it executes its
+// program.
+func awaitForks() {
+	syscall.ForkLock.RLock()
+	syscall.ForkLock.RUnlock()
 }
 
 // keepPort keeps others from listening at the address of a daemon that has stopped,
