@@ -118,9 +118,9 @@ func staleToken(e *Error) bool {
 	return e.Code == codeUnauthenticated || e.Code == codeInvalid && strings.Contains(e.Message, "auth")
 }
 
-// authenticate returns the current token, or "" if there is no user. If there is no
-// token yet, or if it equals stale, a token that etcd has rejected, authenticate
-// requests a new one first.
+// authenticate returns an authentication token, or "" if there is no user. stale is a
+// token that etcd has rejected, or "". If the current token equals stale, or if there
+// is no token yet, authenticate requests a new one.
 func (c *Client) authenticate(ctx context.Context, stale string) (string, error) {
 	if c.c.User == "" {
 		return "", nil

@@ -5,9 +5,9 @@
 // The main invariant: no call waits forever. Every request except that of Watch has a
 // timeout, and pings end a Watch whose connection is dead.
 //
-// A call is one attempt on one member of the cluster, with a second one only if the
-// authentication token was no longer valid. After a failure, it is
-// unknown whether the call was executed, and the next call goes to the next member. If
-// Refused reports that the request or the client is at fault, the call was not executed
-// and the member stays the same. The caller decides whether to send the call again.
+// A call makes one attempt on one member of the cluster, and a second one only if the
+// authentication token was no longer valid. If Refused returns true for the error of a
+// call, the call was not executed, and the next call goes to the same member. After any
+// other error, it is unknown whether the call was executed, and the next call goes to
+// the next member. The caller decides whether to make the call again.
 package etcd

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// An attack is what one kind of hostile client repeats until stop is closed.
+// An attack is one kind of hostile client. Each client runs play, which repeats its
+// requests until stop is closed. prepare, if it is not nil, runs once before that.
 type attack struct {
 	name    string
 	clients int
@@ -115,9 +116,9 @@ func repeated(path, body string) func(*ledger, <-chan struct{}) {
 	}
 }
 
-// unread sends a request and never reads the response. Then it sends the text in
-// more repeatedly, without a pause. If more is empty, it sends line breaks, with a
-// pause before each. When the daemon closes the connection, it starts again.
+// unread sends a request and never reads the response. It then sends more[0]
+// repeatedly, without a pause. If there is no more[0], it sends line breaks, with a
+// pause before each. When the daemon closes the connection, unread starts again.
 func unread(request func(*ledger) (*daemon, string), more ...string) func(*ledger, <-chan struct{}) {
 	return func(l *ledger, stop <-chan struct{}) {
 		until(stop, func() {
@@ -232,8 +233,8 @@ func pastReads(l *ledger, stop <-chan struct{}) {
 const openStream = "POST /v1/commit/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 // unreadLines sends a text over and over in a stream of commits, as fast as the
-// daemon reads it, and never reads the results. When the daemon ends the stream, it
-// starts again.
+// daemon reads it, and never reads the results. When the daemon ends the stream,
+// unreadLines opens another one.
 func unreadLines(text string) func(*ledger, <-chan struct{}) {
 	if n := 32 << 10 / len(text); n > 1 {
 		text = strings.Repeat(text, n)
@@ -243,7 +244,7 @@ func unreadLines(text string) func(*ledger, <-chan struct{}) {
 }
 
 // idleStream opens a stream of commits and sends an endless line of "{", one byte per
-// second. When the daemon rejects or ends the stream, it starts again.
+// second. When the daemon rejects or ends the stream, idleStream opens another one.
 func idleStream(l *ledger, stop <-chan struct{}) {
 	until(stop, func() {
 		c, err := l.writer.deaf()

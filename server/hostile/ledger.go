@@ -76,7 +76,8 @@ func spawn(folder, name string, args ...string) (*daemon, error) {
 	return d, nil
 }
 
-// end kills the daemon: the attackers need no response.
+// end kills the daemon. It needs no graceful shutdown, because nothing waits for its
+// responses any longer.
 func (d *daemon) end() {
 	d.cmd.Process.Kill()
 	d.cmd.Wait()
@@ -127,7 +128,7 @@ func (l *ledger) post(path, body string) (string, error) {
 	return string(text), err
 }
 
-// measured is what the well-behaved client measured.
+// measured holds the measurements of the well-behaved client.
 type measured struct {
 	Took    []time.Duration // latencies of its commits, sorted
 	Refused int
@@ -192,7 +193,7 @@ func (l *ledger) behave(d time.Duration) (n noticed, err error) {
 	return n, err
 }
 
-// behave sends one commit after another for the time d.
+// behave sends one commit after another for the duration d.
 func behave(addr string, d time.Duration) (m measured) {
 	client := &http.Client{Timeout: 30 * time.Second}
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -215,7 +216,7 @@ func behave(addr string, d time.Duration) (m measured) {
 }
 
 // deaf opens a connection with a small receive buffer, for sending requests
-// without reading.
+// without reading the responses.
 func (d *daemon) deaf() (net.Conn, error) {
 	c, err := net.Dial("tcp", d.addr)
 	if err != nil {

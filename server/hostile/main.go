@@ -1,14 +1,14 @@
 // Command hostile attacks a ledger of its own and prints what a well-behaved
 // client notices: the latency of its commits, and how many were rejected. The
-// figures in the table in SECURITY.md are from runs of it.
+// figures in the table in SECURITY.md come from this command.
 //
 //	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together] [-defaults]
 //
-// Each attack runs against fresh daemons. With -together all attacks run at
-// once. The exit code is then 1 if a daemon used more memory than SECURITY.md
+// Each attack runs against fresh daemons. With -together, all attacks run at
+// once, and the exit code is 1 if a daemon used more memory than SECURITY.md
 // states, or if the write daemon rejected a commit of the well-behaved client.
-// The write daemon has a small -max-inflight; with -defaults it has the
-// default, and bodies are larger.
+// The write daemon runs with a small -max-inflight and -max-batch-body. With
+// -defaults, it runs with their defaults, and request bodies are larger.
 package main
 
 import (
@@ -29,7 +29,7 @@ var (
 	client   = flag.String("client", "", "act as the well-behaved client of the daemon at `ADDRESS`, and print its measurements as JSON")
 )
 
-// A scale is the -max-inflight of the write daemon, and the size of the
+// A scale holds the limits of the write daemon, in bytes, and the size of the
 // attacks.
 type scale struct {
 	maxInflight, maxBody int64

@@ -3,8 +3,7 @@
 // are those of ctl/client, which imports no other package of this module.
 //
 // The main invariant: no certificate is silently ignored. Settings with certificates
-// are rejected for an address to which the connection would be in plain text, unless
-// it is on this machine.
+// are rejected if the connection would go to another machine in plain text.
 package httpclient
 
 import (
@@ -41,8 +40,8 @@ func AsSetting(err error) error {
 	return &SettingError{err.Error()}
 }
 
-// A Trust holds the root certificates that a client trusts, and the certificate
-// that it authenticates with.
+// A Trust names the files of the root certificates that a client trusts, and of the
+// certificate and private key that it authenticates with.
 type Trust struct {
 	Prefix    string // prefix of the flags' names, for messages: "" or "from-"
 	CA        string // file of root certificates in PEM; "": those of the system
@@ -57,9 +56,9 @@ func (t *Trust) Check() error {
 	return nil
 }
 
-// Fits returns an error if the connection to the base URL would be in plain
-// text to another machine although certificates are set, because they would
-// be silently ignored.
+// Fits returns an error if certificates are set, but the connection to the base URL
+// would go to another machine in plain text. The certificates would be silently
+// ignored.
 func (t *Trust) Fits(base string) error {
 	if t.CA == "" && t.Cert == "" || !strings.HasPrefix(base, "http:") {
 		return nil
@@ -119,7 +118,8 @@ func (t *Trust) dial(ctx context.Context, as *http.Transport, network, addr stri
 }
 
 // Client returns a client for one base URL, and that URL in the form that
-// HTTP requests need. limit is the maximum time of a request. The client follows no redirects.
+// HTTP requests need. limit is the maximum duration of a request. The client follows
+// no redirects.
 func (t *Trust) Client(base string, limit time.Duration) (*http.Client, string, error) {
 	if err := t.Fits(base); err != nil {
 		return nil, "", err

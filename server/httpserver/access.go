@@ -132,7 +132,7 @@ type Door struct {
 }
 
 // Protect installs the entrance's authentication on the API, and registers the
-// metrics of its connections.
+// metrics of the door's connections.
 func (e *Entrance) Protect(a *API, d *Door) {
 	a.registry.GaugeFunc(a.prefix+"connections", "Number of open connections.", func() float64 { return float64(d.bound.count()) })
 	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones, or for the headers of others.",

@@ -13,8 +13,9 @@ import (
 	"assetledger/server/servertest"
 )
 
-// FuzzIdentity checks that an Authorization header identifies one client or none, and
-// that the challenge in the response is a valid header.
+// FuzzIdentity checks that an Authorization header identifies one client or none, that
+// the challenge in the response is a valid header, and that only a valid request id is
+// kept.
 func FuzzIdentity(f *testing.F) {
 	gate := NewGate("auth", servertest.Tenants(f), slog.New(slog.DiscardHandler))
 	for _, v := range []string{"Bearer s", "bearer s", "Bearer  s", "Basic s", "Bearer a-long-secret", "", "Bearer"} {

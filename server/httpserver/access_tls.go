@@ -14,7 +14,8 @@ import (
 
 // certificates are the certificates of a daemon that serves TLS. At most once per
 // filesEvery, a handshake checks whether the files have changed, and reloads them.
-// If the new ones are invalid, it logs that, and the old ones stay in use.
+// If the new files are invalid, an error is logged, and the old certificates stay in
+// use.
 type certificates struct {
 	files  []string // certificate, key, and the roots for clients if any
 	log    *slog.Logger

@@ -19,11 +19,11 @@ var (
 // response, are its claim.
 //
 // Part of the budget is reserved for claims of up to smallClaim bytes, so that
-// large claims can't keep small ones out. Part of that is reserved for claims of up
-// to TinyClaim bytes, and part of this for those of up to leastClaim bytes. A claim
-// that doesn't fit waits for a moment. Meanwhile the budget ends claims of clients
-// that are too slow, the slowest first. The slowest client is the one that would take
-// longest to move, at its present rate, the bytes that its claim holds.
+// large claims can't keep small ones out. A quarter of the reserve is kept for claims
+// of up to TinyClaim bytes, and half of that quarter for claims of up to leastClaim
+// bytes. A claim that doesn't fit waits for a moment. Meanwhile, the budget ends claims
+// of clients that are too slow, the slowest first. The slowest client is the one that
+// would take longest to move, at its present rate, the bytes that its claim holds.
 type Budget struct {
 	max      int64 // maximum bytes of all claims
 	reserved int64 // part of max that large claims can't use
@@ -133,7 +133,7 @@ func (c *Claim) GrowNow(n int64) bool {
 	return c.ended == 0 && c.tryGrow(n)
 }
 
-// part returns the maximum number of bytes that small claims may hold when this one
+// part returns how many bytes of the reserve small claims may hold when this claim
 // grows by n.
 func (c *Claim) part(n int64) int64 {
 	switch reserved := c.budget.reserved; {

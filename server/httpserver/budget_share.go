@@ -1,6 +1,6 @@
 package httpserver
 
-// Shares: while claims of others wait, a client gets no further large claim if it
+// Shares: while claims of other clients wait, a client gets no further large claim if it
 // would then hold more than half of what large claims may hold. So a client with many
 // connections can't grab all the room that is released. The rule limits neither the
 // size of one claim nor the growth of a claim that is already large. Stopping those
@@ -11,7 +11,7 @@ type claimant interface {
 	Client() string // name of the client
 }
 
-// shares records what each client holds of a budget. The budget's mu guards it.
+// shares records how much of a budget each client holds. The budget's mu guards it.
 type shares struct {
 	held    map[string]int64 // bytes in large claims, by client
 	waiting map[string]int   // number of claims that wait for room, by client
@@ -45,8 +45,8 @@ func (s *shares) waits(c *Claim, n int) {
 }
 
 // exceeds reports whether a claim that is about to become large, with n bytes, must
-// leave the room to waiting clients: its client already holds a large claim, and would
-// hold more bytes than the limit most.
+// leave the room to waiting clients: its client already holds a large claim, and with
+// this one its large claims would exceed the limit of most bytes.
 func (s *shares) exceeds(c *Claim, n, most int64) bool {
 	others := len(s.waiting)
 	if others == 0 {

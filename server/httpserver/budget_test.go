@@ -54,8 +54,8 @@ func TestBudgetParts(t *testing.T) {
 	})
 }
 
-// A commit of a few bytes finds room at once alongside as many slow bodies of up to
-// 64 KiB as there is room for, though their clients are not yet known to be slow.
+// A commit of a few bytes finds room at once even if bodies of 64 KiB or more fill all
+// the room that they may use, and their clients are not yet known to be slow.
 func TestBudgetKeepsRoomForTheLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -74,7 +74,7 @@ func TestBudgetKeepsRoomForTheLeast(t *testing.T) {
 }
 
 // Small claims may use what large ones leave, except what is reserved for tiny
-// ones. Those always find room.
+// ones. Tiny claims still find room.
 func TestBudgetKeepsRoomForTiny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)

@@ -20,8 +20,9 @@ const (
 	// daemon. An idle one costs about 14 KiB.
 	DefaultMaxConnections = 16_384
 	// keptFiles is the number of file descriptors that connections never use, if the
-	// limit is at least twice that. Below that, they use at most half of the limit. The
-	// log needs the others, and a log that can't open a file can't continue.
+	// limit on open files is at least twice that. If the limit is lower, connections use
+	// at most half of it. The log needs the others, and a log that can't open a file
+	// can't continue.
 	keptFiles = 100
 )
 
@@ -203,9 +204,9 @@ func (s *connections) makeRoom() bool {
 
 // closeLongest closes connections of the client whose connections weigh most, until
 // those closed weigh enough. It begins with the connections whose since is earliest.
-// weigh gets the time since which a connection has been idle, or 0. A connection that
-// weighs nothing stays open. closeLongest returns false if none was closed. The caller
-// holds mu.
+// weigh is passed the time at which a connection became idle, or 0 if it is not idle. A
+// connection that weighs nothing stays open. closeLongest returns false if none was
+// closed. The caller holds mu.
 func (s *connections) closeLongest(enough int64, weigh func(t *Tracked, idle int64) (weight, since int64)) bool {
 	type member struct {
 		*Tracked

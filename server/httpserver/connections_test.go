@@ -44,8 +44,8 @@ func (c *fakeConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c
 func (c *fakeConn) Close() error         { c.closed = true; return nil }
 func (c *fakeConn) CloseWrite() error    { return nil }
 
-// boundOf returns connections with a maximum, and a function that lets clients
-// connect.
+// boundOf returns a listener of at most max connections, the fakeDoor that it accepts
+// them from, and a function that makes a client connect.
 func boundOf(t *testing.T, max int) (s *connections, door *fakeDoor, in func(from string) (*Tracked, *fakeConn)) {
 	door = &fakeDoor{make(chan net.Conn, 1), make(chan error, 1)}
 	s = newConnections(door, max, slog.New(slog.DiscardHandler))
@@ -63,7 +63,7 @@ func boundOf(t *testing.T, max int) (s *connections, door *fakeDoor, in func(fro
 }
 
 // TestFullOfIdleConnections checks that the longest idle connections of the client
-// with the most are closed, and that those with a request in progress stay.
+// with the most idle ones are closed, and that those with a request in progress stay.
 func TestFullOfIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, in := boundOf(t, 6)

@@ -162,12 +162,12 @@ func (d *deadline) set(when time.Time, all *deadlines, poller func(time.Time) er
 	return nil
 }
 
-// SetReadDeadline sets the time at which a read that still waits fails.
+// SetReadDeadline sets the time from which reads fail instead of waiting.
 func (t *Tracked) SetReadDeadline(when time.Time) error {
 	return t.read.set(when, &t.home.deadlines, t.writeCloser.SetReadDeadline)
 }
 
-// SetWriteDeadline sets the time at which a write that still waits fails.
+// SetWriteDeadline sets the time from which writes fail instead of waiting.
 func (t *Tracked) SetWriteDeadline(when time.Time) error {
 	return t.write.set(when, &t.home.deadlines, t.writeCloser.SetWriteDeadline)
 }

@@ -181,8 +181,8 @@ func TestDeadlineTurns(t *testing.T) {
 }
 
 // TestSweepsAreFew checks that many deadlines, each a little after the previous one,
-// do not cause as many sweeps of all connections, and that each is noticed soon after
-// it has passed.
+// cause only a few sweeps of all connections, and that each deadline is noticed soon
+// after it has passed.
 func TestSweepsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, _ := boundOf(t, 1000)

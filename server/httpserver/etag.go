@@ -53,7 +53,7 @@ func MatchesETag(values []string, tag string) bool {
 			}
 			list = strings.TrimPrefix(list, "W/")
 			if !strings.HasPrefix(list, `"`) {
-				break // not a list of tags, so nothing matches
+				break // not a list of tags, so nothing in it matches
 			}
 			end := strings.IndexByte(list[1:], '"')
 			if end < 0 {

@@ -35,7 +35,7 @@ func TestETag(t *testing.T) {
 }
 
 // The hash is part of the API: other read daemons of the same ledger, and later
-// builds, must return the same.
+// builds, must compute the same one.
 func TestContentHash(t *testing.T) {
 	seen := map[uint64]string{}
 	for n := range 70 {

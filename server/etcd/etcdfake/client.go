@@ -32,7 +32,8 @@ var _ etcd.API = (*Client)(nil)
 
 var errLost = errors.New("etcdfake: no reply")
 
-// call executes a call, unless the fault that c.Fault returns prevents it.
+// call executes a call with do, unless c.Fault, c.Cut or the end of ctx prevents it.
+// If the fault is CarriedLate, it runs later instead, unless later is nil.
 func (c *Client) call(ctx context.Context, name string, do, later func()) error {
 	fault := None
 	if c.Fault != nil {
@@ -101,7 +102,7 @@ func (c *Client) KeepAlive(ctx context.Context, id int64) (err error) {
 	return nil
 }
 
-// TimeToLive returns the result of Store.Left, or one second if that is nil.
+// TimeToLive returns the result of Store.Left, or one second if Store.Left is nil.
 func (c *Client) TimeToLive(ctx context.Context, id int64) (seconds int64, err error) {
 	err = c.call(ctx, "TimeToLive", func() {
 		if seconds = 1; c.Store.Left != nil {

@@ -190,7 +190,8 @@ func (s *Store) Compact(revision int64) {
 	s.history = slices.Clone(s.history[i:])
 }
 
-// Revision returns the revision, which each change increments.
+// Revision returns the current revision. Each transaction that writes increments it,
+// and so does the end of a lease.
 func (s *Store) Revision() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +208,8 @@ func (s *Store) Size() (n int64) {
 	return n
 }
 
-// Watch reports changes until ctx is done or broken is closed.
+// Watch reports changes until ctx is done or broken is closed. It returns
+// etcd.ErrCompacted if the next revision to report was compacted.
 func (s *Store) Watch(ctx context.Context, key, end string, from int64, broken <-chan struct{}, changed func(etcd.Event)) error {
 	s.mu.Lock()
 	if from == 0 {

@@ -133,7 +133,7 @@ func (c *Cluster) Leader() *Member {
 	return nil
 }
 
-// Await waits until the cluster responds, even if only with an error.
+// Await waits until the cluster responds, even if only with a rejection.
 func (c *Cluster) Await(t testing.TB) {
 	t.Helper()
 	client := etcd.NewClient(etcd.Config{Endpoints: c.Endpoints()})
@@ -216,8 +216,8 @@ const (
 
 // FreeAddress returns a loopback address at which nothing listens. Its port is
 // below those that the system chooses for connections and for listeners on port
-// 0, so no other process takes it before the caller uses it, or while a daemon is
-// restarted.
+// 0, so the system does not assign it to another process before the caller uses it,
+// or while a daemon is restarted.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range freePorts {
