@@ -90,10 +90,10 @@ type Tracked struct {
 	unwatched   atomic.Bool // the next Read returns nothing; see Unwatch
 	gathered    gathered
 
-	header headerSize   // of the current header; only reads and notice use it
-	last   headerSize   // of the part in its last read
-	held   atomic.Int64 // bytes of it that count in home.headers
-	since  atomic.Int64 // when it began to count, as deadlines are stored
+	header headerSize   // size of the current header so far; only reads and notice use it
+	last   headerSize   // size of the part of the header in the last read
+	held   atomic.Int64 // bytes of the header that count in home.headers
+	since  atomic.Int64 // when the header began to count, as deadlines are stored
 }
 
 // A writeCloser is a connection that can close its writing half and still read:

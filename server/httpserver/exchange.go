@@ -16,9 +16,9 @@ import (
 	"assetledger/server/auth"
 )
 
-// An Exchange is one request and its response. Handlers read the request through it
-// and leave the response in Out, which is written in one piece, with its length.
-// Exchanges and their buffers are pooled, so no part of one may be kept.
+// An Exchange is one request and its response. A handler reads the request through it
+// and leaves the response in Out, which is written, with its length, after the handler
+// has returned. Exchanges and their buffers are pooled, so no part of one may be kept.
 type Exchange struct {
 	W       http.ResponseWriter
 	R       *http.Request
@@ -39,7 +39,7 @@ type Exchange struct {
 	charged int64 // the part of the claim that is for Body
 }
 
-// HeaderSeq is the response header that contains the commit that the response
+// HeaderSeq is the response header with the global_seq of the commit that the response
 // reports or reflects.
 const HeaderSeq = "X-Asset-Seq"
 
@@ -95,7 +95,7 @@ func (x *Exchange) Charge(n int64) *ledger.Error {
 	return Overloaded
 }
 
-// unreadBody is the number of bytes of an unread body that net/http reads by
+// unreadBody is the maximum number of bytes of an unread body that net/http reads by
 // itself, to keep the connection open.
 const unreadBody = 256 << 10
 
@@ -155,7 +155,8 @@ func (x *Exchange) write() {
 // LongAgo is a deadline in the past. Setting it ends a wait for a client at once.
 var LongAgo = time.Unix(1, 0)
 
-// Fail renders an error as the response. All error responses come from here.
+// Fail renders an error as the response. Every response that reports a *ledger.Error
+// comes from here.
 func (x *Exchange) Fail(err *ledger.Error) {
 	x.ErrCode = err.Code
 	x.Status = err.Code.Status()

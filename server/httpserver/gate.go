@@ -12,8 +12,8 @@ import (
 )
 
 // A Gate authenticates clients against the auth file. After a reload, requests in
-// progress keep the identity they started with, but streams end if their client was
-// removed.
+// progress keep the identity they started with, but streams end if their client may no
+// longer use them.
 type Gate struct {
 	path  string
 	table atomic.Pointer[auth.Table]
@@ -64,9 +64,9 @@ func (g *Gate) refresh(now bool) {
 	g.log.Info("auth file reloaded", "auth_file", g.path, "credentials", len(table.Entries()))
 }
 
-// ScopeOf returns the scope that the routes with a pattern require. For a pattern
-// under /v1/ that no case covers, that is admin, so such a route is closed until it is
-// listed here.
+// ScopeOf returns the scope that the routes with a pattern require. A pattern under
+// /v1/ that no case covers requires admin, so a new route is closed to other clients
+// until it is listed here.
 func ScopeOf(pattern string) auth.Scope {
 	switch {
 	case strings.HasPrefix(pattern, "/v1/commit"):
@@ -230,7 +230,8 @@ func challenge(err *ledger.Error) []string {
 	return []string{realm + `, error="invalid_token"`}
 }
 
-// Sign records the client of the request as the sender of a transaction.
+// Sign records the client of the request as the sender of a transaction. Unless the
+// client has the scope admin, the transaction may not set which commit it reverses.
 func (x *Exchange) Sign(tx *ledger.Transaction) {
 	if who := x.Who; who != nil {
 		tx.SetSender(who.Sender, who.Permit)

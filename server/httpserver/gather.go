@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// gatherBytes is the maximum number of bytes that Together gathers: the results of a
-// block of a stream, if they are short.
+// gatherBytes is the maximum number of bytes that Together gathers. That is enough for
+// the results of one block of a stream if they are short.
 const gatherBytes = 96 << 10
 
 // gathered holds bytes written to a connection until Together ends.
 type gathered struct {
 	on    atomic.Bool
 	mu    sync.Mutex
-	bytes *[]byte // of gatherBuffers; nil if there are none
+	bytes *[]byte // from gatherBuffers; nil if there are none
 }
 
 var gatherBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, gatherBytes)) }}
@@ -41,7 +41,7 @@ func (t *Tracked) sendGathered() error {
 	return g.send(t.writeCloser)
 }
 
-// Write writes to the client, or gathers.
+// Write writes p to the client, or gathers it.
 func (t *Tracked) Write(p []byte) (int, error) {
 	g := &t.gathered
 	if !g.on.Load() {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ElementStart returns first for the first element of a list (i is 0), and later
-// for the others.
+// ElementStart returns the text that precedes element i of a list: the parameter first
+// if i is 0, and the parameter later for all other elements.
 func ElementStart(i int, first, later string) string {
 	if i == 0 {
 		return first

@@ -28,7 +28,7 @@ type Notifier struct {
 }
 
 // Progress is reported every startTick. If there has been any, the report
-// also extends the start by startMore.
+// also asks for startMore more time.
 const (
 	startTick = time.Second
 	startMore = 30 * time.Second

@@ -48,8 +48,8 @@ func TestGiveUpAfter(t *testing.T) {
 	}
 }
 
-// TestUnreadBytesOfClosedConnection checks that the kernel soon drops what a client
-// has not read when its connection is closed.
+// TestUnreadBytesOfClosedConnection checks that, after a connection is closed, the
+// kernel soon drops the bytes that the client has not read.
 func TestUnreadBytesOfClosedConnection(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

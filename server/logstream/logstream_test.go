@@ -236,7 +236,7 @@ func TestSlowClient(t *testing.T) {
 	}
 }
 
-// TestCheckpoints lists the checkpoints, and reads any range of one.
+// TestCheckpoints lists the checkpoints, and reads various ranges of one.
 func TestCheckpoints(t *testing.T) {
 	v := serve(t)
 	v.append(3, 10)
@@ -289,8 +289,8 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the statuses: 410 for archived commits, 503 for a
-// directory without a log.
+// TestRefusals checks the statuses of rejected requests: 410 for archived commits, and
+// 503 for a directory without a log.
 func TestRefusals(t *testing.T) {
 	v := serve(t)
 	v.append(12, 5000)

@@ -19,7 +19,7 @@ import (
 // daemon that it reads from. Its value is the mirror's name, the older of its
 // two checkpoints (0 if it has fewer), and optionally its URL, separated by
 // single spaces. A request with this header also reports that the mirror has
-// synced all commits before the parameter from.
+// synced all commits before the one in the query parameter "from".
 const HeaderMirror = "X-Asset-Mirror"
 
 const (

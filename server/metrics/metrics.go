@@ -58,7 +58,8 @@ func (r *Registry) Append(dst []byte) []byte {
 	return dst
 }
 
-// labels renders name, value pairs as {a="b"}. It returns "" for no pairs.
+// labels renders pairs, which alternates names and values, as {a="b"}. It returns ""
+// if there are none.
 func labels(pairs []string) string {
 	if len(pairs) == 0 {
 		return ""
@@ -93,7 +94,7 @@ type Counter struct {
 	sparse bool // omitted while it is 0
 }
 
-// Counter registers a counter with fixed labels, given as name, value pairs.
+// Counter registers a counter with fixed labels. pairs alternates names and values.
 func (r *Registry) Counter(name, help string, pairs ...string) *Counter {
 	c := &Counter{labels: labels(pairs)}
 	f := r.family(name, help, "counter")

@@ -46,8 +46,8 @@ func (e localError) Unwrap() error { return e.error }
 // Fill copies frames to w, which writes the log in dir, until w.LastSeq() is at
 // least upTo. With upTo 0 it copies until ctx is done. When a source fails, or
 // the disk is full, Fill tries again with the next source. It stores a frame only
-// if that frame is the next one of the same log. It returns ctx's error, or another
-// error of the directory, which is final.
+// if that frame is the next one of the same log. It returns ctx's error if ctx is done.
+// Any other error concerns the directory, and is final.
 func (s *Source) Fill(ctx context.Context, dir string, o wal.Options, w *wal.Writer, upTo uint64) error {
 	p := pauses{}
 	for upTo == 0 || w.LastSeq() < upTo {
@@ -233,7 +233,7 @@ func (s *Source) agree(ctx context.Context, dir string, o wal.Options, w *wal.Wr
 	}
 }
 
-// opened calls open and checks that the log has the same id as w's.
+// opened calls open and checks that the source's log has the same id as w's log.
 func (s *Source) opened(ctx context.Context, from uint64, w *wal.Writer) (*stream, error) {
 	st, err := s.open(ctx, from)
 	if err == nil && st.Segment.ID != w.LogID() {
