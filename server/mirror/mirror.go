@@ -26,7 +26,7 @@ import (
 )
 
 // lockEvery is how often a waiting mirror tries to become the one that fills
-// the directory. It is also the interval of reports.
+// the directory. It is also the interval between reports.
 const lockEvery = time.Second
 
 // A Mirror fills a directory, or waits to take over from the process that does.

@@ -129,8 +129,8 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A brokenBody ends after the number of bytes in left, or flips a bit of the byte
-// after them.
+// A brokenBody passes the next left bytes on. Then it fails, or flips one bit of the
+// byte that follows.
 type brokenBody struct {
 	io.ReadCloser
 	left int
@@ -241,7 +241,7 @@ func TestReportsWhatIsDurable(t *testing.T) {
 		return nil
 	}
 	o.fails.Store(&hear)
-	opt := memOptions(memfs.New(1).Process()) // nothing syncs it
+	opt := memOptions(memfs.New(1).Process()) // nothing syncs the log until the test does
 	if opt.Origin, err = m.src.Begin(t.Context(), mirrorDir, opt); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestReportsWhatIsDurable(t *testing.T) {
 }
 
 // TestArchived checks that a mirror that was away too long can't continue, and
-// says why. A new one begins with the checkpoint.
+// says why. A new one begins with a checkpoint.
 func TestArchived(t *testing.T) {
 	o := newOriginal(t)
 	o.append(2, "a")

@@ -266,7 +266,7 @@ func watched(src io.Reader, cancel context.CancelFunc) *watchedBody {
 	return &watchedBody{src, time.AfterFunc(silenceLimit, cancel)}
 }
 
-// Read reads what has arrived. Time between two calls does not count as
+// Read reads from the body. The time between two calls does not count as
 // silence.
 func (w *watchedBody) Read(b []byte) (int, error) {
 	w.timer.Reset(silenceLimit)

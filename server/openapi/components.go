@@ -5,8 +5,8 @@ import "regexp"
 var componentRef = regexp.MustCompile(`"\$ref":\s*"#/components/([A-Za-z]+)/([^"]+)"`)
 
 // needed returns the components that the paths refer to, directly or through
-// others, and the security schemes, which are named without a reference. Clients
-// generated from a document without the other daemon's schemas are smaller.
+// others, and the security schemes, which are named without a reference. Omitting the
+// schemas that only the other daemon uses makes generated clients smaller.
 func needed(paths, components object) (object, error) {
 	type name struct{ kind, name string }
 	value := map[name]any{}

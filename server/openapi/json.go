@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// An object is a JSON object that keeps its order.
+// An object is a JSON object that keeps the order of its members.
 type object []member
 
 type member struct {
@@ -16,7 +16,8 @@ type member struct {
 // list is a JSON array.
 type list = []any
 
-// o returns an object of alternating names and values. It omits members with a nil value.
+// o returns an object with the members in pairs, which alternates names and values. It
+// omits members with a nil value.
 func o(pairs ...any) object {
 	var made object
 	for i := 0; i < len(pairs); i += 2 {

@@ -144,8 +144,8 @@ func (op operation) describe(r Route) object {
 	return append(described, member{"responses", op.responses()})
 }
 
-// pathSchema returns the schema of the parameter in a path. A
-// container also has a name, and a class has a code.
+// pathSchema returns the schema of the parameter in a path. A container may also be
+// given by its name, and a class by its code.
 func pathSchema(path string) object {
 	switch {
 	case strings.HasPrefix(path, "/v1/read/container/"):
