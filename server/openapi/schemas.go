@@ -21,7 +21,7 @@ func integer(lowest, highest int64, about string) object {
 func only(properties ...any) object { return optional(nil, properties...) }
 
 // optional returns the schema of an object with these properties and no others.
-// Those in absent may be missing.
+// The properties that absent names may be missing.
 func optional(absent []string, properties ...any) object {
 	var required list
 	may := map[string]bool{}
@@ -117,8 +117,8 @@ func operationSchemas() object {
 	return append(o("Operation", o("oneOf", kinds, "discriminator", o("propertyName", "op"))), all...)
 }
 
-// arguments returns the schema of an operation's arguments. more are further properties,
-// which may be missing.
+// arguments returns the schema of an operation's arguments, and of the further
+// properties in more, which may be missing.
 func arguments(kind ledger.OpKind, more ...any) object {
 	var properties []any
 	var absent []string
@@ -192,7 +192,7 @@ func reference(class bool) object {
 }
 
 // idOr returns the schema of a container's id or name, or of a class's id or code.
-// Each part has a name, so that generators make a type for it.
+// Each alternative has a name, so that generators make a type for it.
 func idOr(class bool) object {
 	if class {
 		return ref("IdOrCode")
@@ -200,7 +200,7 @@ func idOr(class bool) object {
 	return ref("IdOrName")
 }
 
-// nameOfAtMost returns the schema of a name or code. most is its maximum length in
+// nameOfAtMost returns the schema of a name or code with the given maximum length in
 // characters. The pattern avoids lookahead, which RE2 lacks.
 func nameOfAtMost(most int, about string) object {
 	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^([A-Za-z]|[0-9]+[A-Za-z._:/@+-])[A-Za-z0-9._:/@+-]*$`, "description", about)

@@ -17,7 +17,7 @@ import (
 	"assetledger/wal"
 )
 
-// exampleLedger commits a few examples of every operation, in batches of one
+// exampleLedger commits examples of many operations, in batches of one
 // and of several transactions.
 func exampleLedger(w *ledgerWriter) {
 	w.batch(
@@ -157,8 +157,8 @@ var exampleReads = []string{
 	"/v1/read//classes",
 }
 
-// TestAnswers compares every response, byte by byte, with testdata/reads.
-// -update-reads rewrites those files.
+// TestAnswers compares every response, byte by byte, with
+// testdata/reads/answers.txt, which -update-reads rewrites.
 func TestAnswers(t *testing.T) {
 	const golden = "../../testdata/reads/answers.txt"
 	for _, driver := range logDrivers {

@@ -131,7 +131,7 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 
 // gather claims memory for what the response needs, and collects it. charged is an
 // error from the budget, and err any other. Most lists are short, so it first
-// requests only as many elements as fit in a tiny claim. So short responses are
+// requests only as many elements as fit in a tiny claim. That way, short responses are
 // served even while the budget is full of long ones that no client reads.
 func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	limit := r.params.Limit
@@ -156,9 +156,9 @@ func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	}
 }
 
-// roomFor makes room in b for n more bytes. It claims the new size of b and the
-// bytes that the reading holds elsewhere, whose number is other. It returns
-// false if the budget has no room for all of them.
+// roomFor makes room in b for n more bytes. It claims the new size of b, plus the
+// other bytes that the reading holds elsewhere. It returns false if the budget has no
+// room for all of them.
 func (r *reading) roomFor(b []byte, n, other int) ([]byte, bool) {
 	need := len(b) + n
 	if need <= cap(b) && r.chargeNow(cap(b)+other) {
@@ -192,7 +192,7 @@ func (r *reading) chargeNow(bytes int) bool { return r.Claim.GrowNow(int64(bytes
 // room, it waits a moment.
 func (r *reading) awaitRoom(bytes int) *ledger.Error { return r.Charge(int64(bytes) - r.Claim.Held) }
 
-// judge parses and checks path, query and headers.
+// judge parses and checks the path, the query and the headers.
 func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
 	r.name, r.place = "", cursor{}
 	if e.id != "" {

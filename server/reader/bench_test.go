@@ -158,7 +158,8 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkCommit reads commits back from a log of 100,000 batches on disk.
+// BenchmarkCommit reads commits back from a log on disk with 100,000 commits, 100 per
+// batch.
 func BenchmarkCommit(b *testing.B) {
 	const commits = 100_000
 	dir := b.TempDir()

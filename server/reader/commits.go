@@ -140,8 +140,8 @@ func (r *reading) appendOldest(dst []byte) ([]byte, cursor, error) {
 	return dst, cursor{A: int64(last)}, err
 }
 
-// appendCommit appends a commit with what has happened to it since, such as its
-// reversal.
+// appendCommit appends a commit, and names the commit that has reversed it since, if
+// there is one.
 func (r *reading) appendCommit(dst []byte, f *wal.Frame, rec *ledger.Record, seq uint64) []byte {
 	i, found := slices.BinarySearchFunc(r.reversals, seq, func(v ledger.Reversal, seq uint64) int { return cmp.Compare(v.Seq, seq) })
 	if !found {

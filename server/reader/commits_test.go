@@ -185,8 +185,8 @@ func TestReversedBy(t *testing.T) {
 	}
 }
 
-// TestLargeCommitNeedsRoom checks that a commit is not rendered if the budget
-// has no room for its response, in any form. Small commits still are.
+// TestLargeCommitNeedsRoom checks that no read renders a commit if the budget
+// has no room for the response. Small commits are still rendered.
 func TestLargeCommitNeedsRoom(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(128 << 10) })

@@ -60,7 +60,7 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 	return d
 }
 
-// endpoints are all reads. Their order is that of the routes, and so of the metrics.
+// endpoints lists all reads, in the order of their routes and so of the metrics.
 var endpoints = []*endpoint{&readContainer, &readHistory, &readBalances, &readSlots, &readGrid, &readHolds, &readHold, &readClass, &readClasses,
 	&readShapes, &readStats, &readHolders, &readInstances, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits, &readMinutes}
 

@@ -106,7 +106,7 @@ func TestFeed(t *testing.T) {
 	all.wants(end+1, end+2)
 	resumed.wants(end+1, end+2)
 	after.wants(end+2, end+2)
-	// An event holds what the list shows of that commit.
+	// An event contains a commit as the list shows it.
 	list := r.get(200, fmt.Sprintf("/v1/read/commits?after=%d", end+1))
 	one := follow(t, s, fmt.Sprintf("?after=%d", end+1))
 	lines, _ := one.block()
@@ -171,8 +171,8 @@ func TestWantsEvents(t *testing.T) {
 }
 
 // TestStreamsMakeRoom checks that a new stream ends the oldest stream of the
-// client that has the most. If all have the same number, it ends one of its own
-// client.
+// client that has the most. If all clients have the same number, it ends a stream of
+// its own client.
 func TestStreamsMakeRoom(t *testing.T) {
 	var ended []string
 	s := httpserver.Streams{Max: 4}

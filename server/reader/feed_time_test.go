@@ -30,7 +30,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { p.end(); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// listenInBubble does the same as listen, in a synctest bubble.
+// listenInBubble serves a reader on in-memory connections, in a synctest bubble.
 func (r *testReader) listenInBubble(t httpserver.Timeouts) *httptest.Server {
 	conns := make(chan net.Conn)
 	r.timeouts = t
@@ -47,7 +47,7 @@ func (r *testReader) listenInBubble(t httpserver.Timeouts) *httptest.Server {
 
 var shortTimeouts = httpserver.Timeouts{Read: 200 * time.Millisecond, Write: 200 * time.Millisecond}
 
-// Neither the server's timeouts for reading and writing nor silence end a
+// Neither silence nor the server's timeouts for reading and writing end a
 // stream.
 func TestFeedOutlastsTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestFeedOutlastsTimeouts(t *testing.T) {
 	})
 }
 
-// The timeouts do not end a wait for freshness either, and the wait does not
-// end the connection.
+// The server's timeouts for reading and writing do not end a wait for freshness, and
+// the wait does not end the connection.
 func TestWaitOutlastsTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, log := behind(t)
