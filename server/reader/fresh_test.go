@@ -110,8 +110,8 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// Many requests wait, some time out and the others are woken at the same time. None
-// is left waiting.
+// Many requests wait. Some are canceled at the same time as others are woken. None is
+// left waiting.
 func TestWaitRace(t *testing.T) {
 	f := newFreshness()
 	const last = 2000

@@ -81,7 +81,7 @@ func (m *memLog) Open() (commitlog.Reader, error) {
 	return &memReader{log: m, closed: make(chan struct{})}, nil
 }
 
-// Checkpoints returns no store: this log has no checkpoints.
+// Checkpoints returns a store that has no checkpoints.
 func (m *memLog) Checkpoints() commitlog.CheckpointStore { return commitlog.NoCheckpoints{} }
 
 // Register accepts any name.

@@ -118,8 +118,8 @@ func (d *daemon) unwell() string {
 	return d.cutOff()
 }
 
-// heartbeats is the longest silence of a mirror's source that is normal. A source
-// sends a heartbeat each second.
+// heartbeats is the longest normal silence of a mirror's source, which sends a
+// heartbeat each second.
 const heartbeats = 2 * time.Second
 
 // unheard returns how long the log's source has been silent, or 0 while the silence

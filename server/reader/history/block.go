@@ -29,7 +29,7 @@ type block struct {
 // one. Tests lower it.
 var blockRoom = 4096
 
-// oftenHere is the number of changes to a container in a block from which
+// oftenHere is the minimum number of changes to a container in a block for which
 // newestOf is worth its cost. Tests lower it.
 var oftenHere = 64
 

@@ -110,9 +110,9 @@ func (c *carrier) take(entry []byte, inRun bool) bool {
 	return true
 }
 
-// note adds an entry of a thing. there is true if the thing exists after the entry,
-// and came is true if it did not exist before. The mark of an entry in a run says
-// whether the thing existed when the file began.
+// note adds an entry of a thing. The parameter there says whether the thing exists
+// after the entry, and came whether the entry created it. The mark of an entry in a run
+// says whether the thing existed when the file began.
 func (c *carrier) note(of thing, there, came, inRun bool) {
 	t := c.things[of]
 	if t == nil {

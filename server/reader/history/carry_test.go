@@ -124,8 +124,8 @@ func (c *churn) stepStacks() {
 	c.tell(change)
 }
 
-// view indexes the changes in files that begin at random commits. In each, the first
-// run of carried entries comes after run entries.
+// view indexes the changes in files that begin at random commits. The parameter run is
+// the number of entries in a file before its first run of carried entries.
 func (c *churn) view(t *testing.T, run, parts int) *View {
 	defer func(n int) { carryAfter = n }(carryAfter)
 	carryAfter = run

@@ -89,8 +89,8 @@ func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 	return met
 }
 
-// TestOlderVersion checks that a file of version 2 or 3, which has no payers and no
-// carried entries, is used as it is.
+// TestOlderVersion checks that a file of version 2 or 3 is used as it is. The file has
+// no payers and no carried entries, so it is valid in both versions.
 func TestOlderVersion(t *testing.T) {
 	defer func(n int) { carryAfter = n }(carryAfter)
 	carryAfter = 1 << 20

@@ -1,5 +1,5 @@
 // Package history maintains an index of the log. With it, the read daemon can
-// answer what happened to a container, and what the container held at some time,
+// report what happened to a container, and what the container held at some time,
 // without replaying the log.
 //
 // The main invariant: everything in the index can be rebuilt from the log. Each of
@@ -47,11 +47,11 @@
 //	 80 12   zero
 //	 92  4   CRC32C of the header and the 92 bytes before
 //
-// A block contains groups, ordered by key. A group consists of the difference of its
-// key from the previous one as uvarint (in the first group from the row's key, so 0),
-// the length of its entries as uvarint, and the entries, oldest first. Each entry
-// ends with its length in one byte, so that a group can be read from either end. The
-// key of a container's changes is its id. The changes that created, renamed or
+// A block contains groups, ordered by key. A group consists of the difference between
+// its key and that of the previous group as uvarint (0 in the first group, whose key is
+// in the row), the length of its entries as uvarint, and the entries, oldest first.
+// Each entry ends with its length in one byte, so that a group can be read from either
+// end. The key of a container's changes is its id. The changes that created, renamed or
 // removed it are stored a second time under id - 1 + 2^63, so that its form at a
 // commit is found at once. The key 2^64-1 has one entry for each batch: first commit
 // as uvarint, time as 8 bytes. The entry of a change is

@@ -23,7 +23,7 @@ type generation struct {
 	viewed  bool     // a view may still read the blocks
 }
 
-// A batch is the first commit and the time of a batch.
+// A batch holds the first commit and the time of one batch of the log.
 type batch struct {
 	first uint64
 	time  int64
@@ -55,7 +55,7 @@ func (g *generation) open() *block { return g.blocks[len(g.blocks)-1] }
 // size returns the size of g in bytes.
 func (g *generation) size() int64 { return g.bytes + int64(g.open().Bytes()) }
 
-// applied ends a batch. last is the last of its commits that was applied.
+// applied ends a batch, of which the commits up to the commit last were applied.
 func (g *generation) applied(f *wal.Frame, last uint64) {
 	g.batches = append(g.batches, batch{f.First, f.Time})
 	g.end = f.Place()
