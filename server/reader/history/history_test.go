@@ -107,7 +107,7 @@ func (x *Index) keep(t testing.TB) error {
 	}
 }
 
-// TestFollowing checks what an index returns for each container at each commit while
+// TestFollowing checks what an index returns for random containers and commits while
 // it follows a log, from memory and from files of all sizes.
 func TestFollowing(t *testing.T) {
 	seeds := uint64(3)
@@ -325,8 +325,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestStackEntry checks that the fast path for the entry of a change produces
-// the same bytes.
+// TestStackEntry checks that putStack, the fast path for the entry of a change,
+// produces the same bytes as appendEntry.
 func TestStackEntry(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	number := func() int64 { return r.Int64() >> r.IntN(63) }

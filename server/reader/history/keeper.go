@@ -143,7 +143,7 @@ func (x *Index) holds() bool {
 	return x.lock != nil
 }
 
-// release gives up the duty.
+// release gives up the duty of writing the files.
 func (x *Index) release() {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -156,7 +156,7 @@ func (x *Index) release() {
 	}
 }
 
-// Close gives up the duty. Nothing else may be running.
+// Close gives up the duty of writing the files. Nothing else may be using the index.
 func (x *Index) Close() {
 	x.release()
 	x.mu.Lock()

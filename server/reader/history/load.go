@@ -10,7 +10,7 @@ import (
 )
 
 // spans returns the ranges of the files in the directory, ordered by their first
-// commit, larger ones first.
+// commit. Of ranges with the same first commit, larger ones come first.
 func (x *Index) spans() ([]span, error) {
 	names, err := x.fsys.List(x.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,10 +118,10 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 	return x.fitting(files)
 }
 
-// tidy removes the files in list whose commits are all covered by files.
-// A crash after a merge leaves such files. again is true if this daemon has just acquired
-// the duty of writing the files, because another daemon may have changed them since
-// they were listed.
+// tidy removes superseded files: those in list that are not in use, but whose commits
+// the files in use cover. A crash after a merge leaves such files. again is true if this
+// daemon has just acquired the duty of writing the files, because another daemon may
+// have changed them since they were listed.
 func (x *Index) tidy(list []span, files []*file) (again bool) {
 	for _, s := range list {
 		if len(files) == 0 || s.first < files[0].first || s.last > covered(files) || slices.ContainsFunc(files, func(f *file) bool { return f.span == s }) {
@@ -138,10 +138,10 @@ func (x *Index) tidy(list []span, files []*file) (again bool) {
 	return false
 }
 
-// surpassed reports whether the log has commits before f, the first file of the index.
-// It does if archived segments were moved back after f was written. If this daemon
-// writes the files, surpassed removes f. Otherwise f is still used, unless the changes
-// in memory begin before it.
+// surpassed reports whether f, the first file of the index, must be skipped because the
+// log has commits before it. It has them if archived segments were moved back after f
+// was written. If this daemon writes the files, surpassed removes f. Otherwise, f is
+// skipped only if the changes in memory begin before it.
 func (x *Index) surpassed(f *file) (bool, error) {
 	r, err := x.c.Source.Open()
 	if err != nil {

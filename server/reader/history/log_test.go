@@ -207,8 +207,8 @@ func (w *world) config(fsys wal.FS) Config {
 	return Config{Dir: "/log", FS: fsys, Source: testSource{w.log}, Log: slog.New(slog.DiscardHandler), Generation: 16 << 10}
 }
 
-// follow starts an index like a daemon that has restored the state from the given
-// checkpoint; 0 means none.
+// follow starts an index as a daemon does after it has restored the state from the
+// given checkpoint; 0 means none.
 func (w *world) follow(x *Index, checkpoint uint64) *follower {
 	f := &follower{Index: x, world: w, state: ledger.NewState(ledger.Config{})}
 	place := wal.Place{}

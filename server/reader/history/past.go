@@ -91,8 +91,8 @@ func (p *past) collect(part int, b []byte) step {
 	return stop
 }
 
-// BareAt does the same as At without the contents of the container: only its form
-// and its counts.
+// BareAt returns a state that contains only the form of the container and its counts,
+// as of commit seq, and not its contents.
 func (v *View) BareAt(seq uint64) (*ledger.State, error) {
 	info, err := v.infoAt(seq)
 	if err != nil {

@@ -28,8 +28,8 @@ func failReads(n int, lasting bool, hit *int) memfs.Plan {
 }
 
 // ask requests everything that views return about every container, at a few commits.
-// Each response must be right, or the error that the index is being built. It returns
-// the number of those errors.
+// Each result must be right, or a *NotReadyError. ask returns the number of those
+// errors.
 func (f *follower) ask(seqs []uint64) (unanswered int) {
 	t := f.world.t
 	t.Helper()

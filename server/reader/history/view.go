@@ -42,8 +42,9 @@ const (
 	stop
 )
 
-// newest calls fn for the entries of a key with seq <= to, newest first. Files
-// written by another daemon may extend beyond the commits that this one has applied.
+// newest calls fn for the entries of a key with seq <= to, newest first, until fn
+// returns stop. It skips entries after v.last: files written by another daemon may
+// extend beyond the commits that this one has applied.
 func (v *View) newest(key, to uint64, fn func(entry []byte) step) error {
 	return v.newestIn(key, to, false, func(_ int, entry []byte) step { return fn(entry) })
 }
@@ -228,7 +229,8 @@ func (v *View) seqAt(time int64) (uint64, error) {
 	return seq, v.x.damaged(err)
 }
 
-// seqAt does the same as SeqAt within a file that ends later than the time.
+// seqAt returns the last commit made at or before a time, which must be before the time
+// of the file's last commit.
 func (f *file) seqAt(time int64) (uint64, error) {
 	var bad error
 	in := func(i int) []batch {

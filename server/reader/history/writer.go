@@ -73,8 +73,8 @@ func (w *writer) add(key uint64, entry []byte) {
 	w.entries++
 }
 
-// wholeBytes returns the largest size of a group that is added whole. It fits in a
-// block, and has too few entries for a run: each takes at least seven bytes.
+// wholeBytes returns the maximum size of a group that is added whole. Such a group fits
+// in a block, and has too few entries for a run: each takes at least seven bytes.
 func wholeBytes() int { return min(7*carryAfter, blockBytes/2) }
 
 // addGroup adds all entries of a key.
