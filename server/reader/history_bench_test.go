@@ -59,7 +59,7 @@ func (l *frameList) Append(f *wal.Frame) error {
 }
 
 // BenchmarkHistory reads histories and past states from a log of 400,000 transfers
-// between 100,000 containers. 40,000 of the transfers are of one container.
+// between 100,000 containers. 40,000 of the transfers are from one container.
 func BenchmarkHistory(b *testing.B) {
 	const containers, commits = 100_000, 400_000
 	frames := historyFrames(b, containers, commits)

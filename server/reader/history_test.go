@@ -99,9 +99,8 @@ func TestHistoryEntries(t *testing.T) {
 	}
 }
 
-// TestHistoryWithinOperation checks the order of several changes by one operation:
-// what was taken comes before what was given. With the newest first, the order is
-// reversed.
+// TestHistoryWithinOperation checks the order of several changes by one operation: in
+// a history with the oldest entries first, what was taken comes before what was given.
 func TestHistoryWithinOperation(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

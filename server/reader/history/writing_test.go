@@ -14,9 +14,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A guardedFS checks which locks are held. mu must not be held during any operation on
-// a name, so that no reader waits for the disk. During each change, writing must be
-// held, so that no other goroutine changes files or reuses a generation.
+// A guardedFS checks which locks are held during each operation on a name. mu must not
+// be held, so that no reader waits for the disk. writing must be held, so that no other
+// goroutine changes files or reuses a generation.
 type guardedFS struct {
 	wal.FS
 	t testing.TB
