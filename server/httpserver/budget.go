@@ -146,9 +146,9 @@ func (c *Claim) part(n int64) int64 {
 	}
 }
 
-// wait does the work of Grow if there is no room at once. It holds mu on entry and
-// on return. During wait, the budget can't end the claim, since it isn't waiting
-// for its client.
+// wait does the work of Grow if there is no room at once. The caller holds mu, which
+// wait releases while it waits. Meanwhile, the budget can't end the claim, since the
+// claim isn't waiting for its client.
 func (c *Claim) wait(n int64) bool {
 	b := c.budget
 	if c.drop != nil {

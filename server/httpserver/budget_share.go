@@ -46,7 +46,7 @@ func (s *shares) waits(c *Claim, n int) {
 
 // exceeds reports whether a claim that is about to become large, with n bytes, must
 // leave the room to waiting clients: its client already holds a large claim, and with
-// this one its large claims would exceed the limit of most bytes.
+// this one its large claims would exceed the limit in bytes, most.
 func (s *shares) exceeds(c *Claim, n, most int64) bool {
 	others := len(s.waiting)
 	if others == 0 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ContentHash returns a 64-bit hash of b. Each step folds 16 bytes with a 64 x 64
-// bit multiplication, as wyhash does. The hash need not resist chosen input: a
+// ContentHash returns a 64-bit hash of b. Each step folds 16 bytes with a 64 x
+// 64-bit multiplication, as wyhash does. The hash need not resist chosen input: a
 // client that can write to the ledger gains nothing from a wrong "not modified"
 // response. The algorithm is fixed, so that an ETag stays valid across restarts and
 // is the same on every read daemon of a ledger.

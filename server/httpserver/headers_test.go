@@ -55,8 +55,8 @@ func headersServer(t *testing.T, handle Handler) (s *connections, dialFrom func(
 func line(size int) string { return "X-A: " + strings.Repeat("b", size) }
 
 // TestHeadersAreBounded checks that the unfinished headers of many connections never
-// exceed their bound, because the connections with the oldest headers are dropped.
-// Afterwards, an ordinary request is served on a connection that is older.
+// exceed their bound, because the connections with the oldest headers are dropped. An
+// older connection that has sent nothing stays open, and its ordinary request is served.
 func TestHeadersAreBounded(t *testing.T) {
 	for name, head := range map[string]string{
 		"long lines": anyHead + line(largeLine),

@@ -69,8 +69,8 @@ func probe(id, summary, schema string) operation {
 	return p
 }
 
-// degraded returns the 503 response of a health route. The text why lists the possible
-// reasons.
+// degraded returns the 503 response of a health route. The parameter why lists the
+// possible reasons.
 func degraded(schema, why string) object {
 	return o("503", o("description", "Degraded: "+why, "headers", headerRefs("Retry-After"),
 		"content", o("application/json", o("schema", ref(schema)))))

@@ -14,14 +14,14 @@ const (
 	None        Fault = iota
 	RequestLost       // the call was not executed
 	ReplyLost         // the call was executed
-	CarriedLate       // Store.Ghost will execute the call
+	CarriedLate       // Store.Ghost will execute the call if it is Txn; otherwise it is not executed
 )
 
 // A Client is a daemon's connection to a store.
 type Client struct {
 	Store *Store
-	// Fault is called before each call except Watch, unless it is nil. It may run
-	// other daemons first.
+	// Fault is called before each call except Watch, unless it is nil. It may let
+	// other daemons run before it returns.
 	Fault func(call string) Fault
 	// Closing Broken ends the watches. It may be nil.
 	Broken <-chan struct{}
