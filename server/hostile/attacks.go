@@ -90,7 +90,7 @@ func post(path, body string) string {
 // floods.
 const pause = 100 * time.Millisecond
 
-// until repeats do until stop is closed.
+// until calls do repeatedly, with a pause after each call, until stop is closed.
 func until(stop <-chan struct{}, do func()) {
 	for {
 		select {

@@ -194,8 +194,8 @@ func URLs(value string) (list []string, err error) {
 // maxTokenFile is the maximum size of a token file, in bytes.
 const maxTokenFile = 4096
 
-// ReadToken reads the token from the file at path. Errors name flag, the flag
-// that path comes from.
+// ReadToken reads the token from the file at path. flag is the name of the flag that
+// path comes from, for errors.
 func ReadToken(flag, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

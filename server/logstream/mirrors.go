@@ -83,7 +83,7 @@ func (m Mirror) Append(dst []byte) []byte {
 	return dst
 }
 
-// parseMirror parses HeaderMirror, which may be absent. Then m has no name.
+// parseMirror parses HeaderMirror. If the header is absent, m has no name.
 func parseMirror(values []string) (m Mirror, err *ledger.Error) {
 	if len(values) == 0 {
 		return m, nil

@@ -24,8 +24,8 @@ func (c *Config) Flags(set *flag.FlagSet) {
 	c.AccessFlags(set, "the daemons of -from")
 }
 
-// AccessFlags defines the flags for access to other daemons. daemons is the phrase
-// that names them in the help texts.
+// AccessFlags defines the flags for access to other daemons. The help texts name these
+// daemons with the phrase in the parameter daemons.
 func (c *Config) AccessFlags(set *flag.FlagSet, daemons string) {
 	c.Trust.Prefix = "from-"
 	set.StringVar(&c.TokenFile, "from-token-file", c.TokenFile, "`FILE` with the token for "+daemons+"; it needs the scope log, for example /etc/ledger/from.token")

@@ -172,8 +172,8 @@ func (s *saver) write(m *image) {
 	s.log.Info("made a checkpoint", "file", s.store.Name(m.seq), "took", took, "applying_held", time.Duration(s.meter.held.Load()))
 }
 
-// stop makes a last checkpoint if clean is true and there are new commits. Then it
-// releases the duty.
+// stop makes a last checkpoint if clean is true, there are new commits, and this daemon
+// has the duty of making checkpoints. Then it gives up that duty.
 func (s *saver) stop(state *ledger.State, clean bool) {
 	s.quit.Store(time.Now().Add(saverStop).UnixNano())
 	s.writing.Wait()

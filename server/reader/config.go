@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Dir             string           // directory of the log
 	Source          commitlog.Source // source of the log; nil for the one in Dir
-	Listen          string           // host:port; port 0 for any free port
+	Listen          string           // host:port or unix:/path; port 0 for any free port
 	Name            string           // name of this read daemon; unique among those of the same log
 	Mirror          mirror.Config    // sources from which the log is copied into Dir
 	WriteURL        string           // URLs, separated by commas, of the write daemons whose health the status shows; "" for none

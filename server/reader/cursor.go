@@ -36,11 +36,11 @@ const (
 	listHistory    listKind = 13 // global_seq, and the number of its entries that were passed, with or without oldestFirst
 )
 
-// newestFirst marks cursors of commits in the order newest first.
+// newestFirst marks cursors of commits that are listed with the newest first.
 const newestFirst = 1
 
-// oldestFirst is set in the second number of cursors of a history in the order
-// oldest first.
+// oldestFirst is set in the second number of the cursors of a history that is listed
+// with the oldest entry first.
 const oldestFirst = 1 << 62
 
 const (

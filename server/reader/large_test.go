@@ -9,7 +9,7 @@ import (
 	"assetledger/wal"
 )
 
-// allocated returns the number of bytes that do allocates.
+// allocated calls do, and returns the number of bytes that this allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -8,8 +8,8 @@ import (
 )
 
 // measures registers the read daemon's metrics, except those of requests. It
-// returns the function that the tailer calls when commits become visible. took is
-// in nanoseconds.
+// returns the function that the tailer calls when commits become visible, whose
+// parameter took is in nanoseconds.
 func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	const prefix = "asset_ledger_read_"
 	g, fresh := &d.registry, d.proj.fresh

@@ -166,14 +166,14 @@ func newWorld(t testing.TB, seed uint64, commits int) *world {
 	return w
 }
 
-// note records what reads show of every container.
+// note records what reads show about every container.
 func (w *world) note() {
 	for _, id := range w.ids {
 		w.dumps[id] = append(w.dumps[id], dump(w.state, id))
 	}
 }
 
-// dump returns what reads show of a container.
+// dump returns what reads show about a container.
 func dump(s *ledger.State, id int64) string {
 	c, err := s.Container(id)
 	if err != nil {
