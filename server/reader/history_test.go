@@ -101,6 +101,7 @@ func TestHistoryEntries(t *testing.T) {
 
 // TestHistoryWithinOperation checks the order of several changes by one operation: in
 // a history with the oldest entries first, what was taken comes before what was given.
+// With the newest entries first, the order is reversed.
 func TestHistoryWithinOperation(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

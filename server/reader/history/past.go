@@ -38,7 +38,8 @@ const (
 
 // At returns a state that contains only the container, as of commit seq. After
 // every few thousand entries it calls more with the number of bytes allocated since
-// the last call, and stops with the error that more returns.
+// the last call, and if more returns an error, At stops and returns it. If there is much
+// to find, At also calls more, with 0, before it allocates the state.
 func (v *View) At(seq uint64, more func(bytes int64) error) (*ledger.State, error) {
 	info, err := v.infoAt(seq)
 	if err != nil {
