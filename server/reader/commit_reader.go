@@ -23,7 +23,7 @@ type commitReader struct {
 	idle []*commitlog.PlacedReader
 }
 
-// maxLogReaders is the maximum number of readers of the log besides the tailer's.
+// maxLogReaders is the maximum number of readers of the log that a commitReader opens.
 const maxLogReaders = 8
 
 func newCommitReader(source commitlog.Source) *commitReader {

@@ -83,8 +83,8 @@ func (d *daemon) routes(page bool) []httpserver.Route {
 //
 //	claim the name → load a checkpoint → catch up with the log → listen, report ready → serve → stop in reverse
 //
-// When it stops without an error, it makes a last checkpoint, if that is its duty and
-// there are new commits.
+// When it stops, it makes a last checkpoint if that is its duty and there are new
+// commits, unless following the log has failed or the daemon has never served.
 func Run(ctx context.Context, c Config) error {
 	if err := commitlog.CheckDir(c.Dir); err != nil {
 		return err

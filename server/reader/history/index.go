@@ -61,7 +61,7 @@ type Index struct {
 	gens    []*generation // oldest first; the last one is open
 	files   []*file       // oldest first; each follows the previous one
 	ready   bool          // files and gens together have everything after base
-	lock    io.Closer     // nil while another daemon writes the files
+	lock    io.Closer     // the duty of writing the files; nil if this daemon does not have it
 	failing bool          // the last step of Run failed
 	spoilt  []string      // damaged files, which Run must remove
 }
@@ -150,7 +150,8 @@ func (x *Index) Ready() error {
 	return x.notReady()
 }
 
-// Failing reports whether the files can't be maintained because of disk errors. Run keeps trying.
+// Failing reports whether the last attempt to maintain the files failed, for example
+// because of a disk error. Run keeps trying.
 func (x *Index) Failing() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
