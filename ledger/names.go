@@ -39,7 +39,7 @@ type cell struct {
 func (r *label) freeLink() *uint32 { return &r.more }
 func (r *cell) freeLink() *uint32  { return &r.next }
 
-// nameBuffer is room for any name.
+// nameBuffer has room for any name.
 type nameBuffer [MaxContainerName]byte
 
 // text returns the name of a label. The result is a slice of the label or of buf.

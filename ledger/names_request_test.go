@@ -80,8 +80,8 @@ func TestConditionsAlone(t *testing.T) {
 	}
 }
 
-// TestRequestHashOfNames checks that a name and its integer make different
-// requests, and so do removing a code and leaving it unchanged.
+// TestRequestHashOfNames checks that requests have different hashes if they name the
+// class differently, and that removing a code differs from leaving it unchanged.
 func TestRequestHashOfNames(t *testing.T) {
 	seen := map[[16]byte]string{}
 	for _, args := range []string{
@@ -202,8 +202,8 @@ func TestRegistrationsAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestPermitAndNames checks that names reveal nothing about other owners to a
-// limited client.
+// TestPermitAndNames checks what a client limited to owners can learn through names
+// about the containers of other owners: at most that a name is taken.
 func TestPermitAndNames(t *testing.T) {
 	for _, c := range []struct {
 		ops  string

@@ -191,7 +191,8 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-// TestNameMemory checks that a name takes at most 100 bytes besides its own.
+// TestNameMemory checks that a name takes at most 100 bytes of memory in addition to
+// its own length.
 func TestNameMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped with -short: it measures memory")
@@ -275,8 +276,9 @@ func TestNamedContainers(t *testing.T) {
 	}
 }
 
-// TestCheckpointNamesRefused reads checkpoints with a duplicate name, and with
-// names in wrong places.
+// TestCheckpointNamesRefused checks that a checkpoint is rejected if a name in it is a
+// duplicate, invalid, changed, missing or in the wrong place, or if it has an item of
+// an unknown kind.
 func TestCheckpointNamesRefused(t *testing.T) {
 	load := func(change func(items []byte) []byte) error {
 		s := NewState(Config{})

@@ -11,7 +11,7 @@ type Change struct {
 	Op        int32 // index of the operation in its transaction
 	OpKind    OpKind
 	Container int64
-	// Of the container after the operation.
+	// Numbers of stacks and instances in the container after the operation.
 	Stacks, Instances int
 
 	ClassID, Key int64

@@ -2,9 +2,9 @@ package ledger
 
 import "math"
 
-// EachContainer visits every container, by container_id, and passes fn the changes that
-// would create the container and its contents: first ContainerCreated, then one change
-// for each thing in it. A change is valid only during the call.
+// EachContainer visits every container, ordered by container_id, and passes fn the
+// changes that would create the container and its contents: first ContainerCreated, then
+// one change for each thing in it. A change is valid only during the call.
 func (s *State) EachContainer(fn func(info *ContainerInfo, c *Change)) {
 	treeWalk(containersByID{s}, s.byID, lowest, func(ref uint32) bool {
 		info := s.containerInfo(ref)

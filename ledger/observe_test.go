@@ -76,8 +76,8 @@ func dumpContainer(t *testing.T, s *State, id int64) string {
 }
 
 // TestPastFromChanges checks that the changes reported to an observer are
-// complete. A container that is rebuilt from them as of any commit must be as reads
-// showed it then. The differences that the changes report must be correct.
+// complete. A container that is rebuilt from them as of any commit must equal what reads
+// showed at that commit. The differences that the changes report must be correct.
 func TestPastFromChanges(t *testing.T) {
 	kinds, short, rounds := map[ChangeKind]int{}, 0, 1500
 	if testing.Short() {

@@ -74,7 +74,7 @@ func (s *State) rejoin(piece uint32) {
 	*root = treeJoin(t, treeJoin(t, low, piece), high)
 }
 
-// MaxConsolidated is the maximum number of stacks that one transaction may move by
+// MaxConsolidated is the maximum number of stacks that one transaction may move with
 // ConsolidateStacks. The cost of this operation grows with the number of stored
 // stacks, and no other transaction is applied in the meantime.
 const MaxConsolidated = 100_000

@@ -119,8 +119,8 @@ func (s *State) releaseHold(op *Op) *Error {
 	return nil
 }
 
-// wantNotHeld returns an error if there are holds on the stack, because it then can't
-// be removed.
+// wantNotHeld returns an error if there are holds on the stack, because a stack with
+// holds can't be removed.
 func (s *State) wantNotHeld(ref uint32) *Error {
 	r := s.stacks.at(ref)
 	if r.held == 0 {

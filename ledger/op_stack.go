@@ -41,8 +41,8 @@ func (s *State) totalExceeded(k *class, q int64) *Error {
 		With(Num("class_id", k.id), Num("total_quantity", k.total()), Num("quantity", q))
 }
 
-// give adds q to the stack target. If target is 0, it creates the stack, in a Grid
-// at the given place.
+// give adds q to the stack target. If target is 0, it creates the stack. In a Grid, it
+// puts the new stack at the given place.
 func (s *State) give(cref, kref uint32, key, q int64, target uint32, at spot) {
 	if target != 0 {
 		s.setQuantity(target, s.stacks.at(target).quantity+q)

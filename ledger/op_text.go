@@ -69,7 +69,7 @@ func (o *Op) neededArgs() uint16 {
 }
 
 // FirstAssigned is the first id that the ledger assigns. Assigned ids count up from it.
-// Every JSON library reads them exactly.
+// Even JSON libraries that read numbers as float64 read them exactly, up to 2^53.
 const FirstAssigned = 1 << 52
 
 // setAssigned records the id that the ledger assigned to what the operation creates.
@@ -79,8 +79,8 @@ func (o *Op) setAssigned(id int64) {
 	o.Args[bits.TrailingZeros16(newID)] = id
 }
 
-// validWas reports whether its argument can hold the texts that the operation, a
-// rename, replaced. It returns false for operations of other kinds.
+// validWas reports whether its argument is a possible value of Decision.Was for the
+// operation. It returns false for operations that are not renames.
 func (o *Op) validWas(was string) bool {
 	texts := o.Has & textArgs[o.Kind]
 	if o.Kind != RenameContainer && o.Kind != RenameClass || strings.Count(was, "\n") != bits.OnesCount16(texts)-1 {

@@ -86,7 +86,7 @@ func (o *ordered) removePage(p int) {
 	o.pages = o.pages[:last]
 }
 
-// fill fills an empty order with refs, which are sorted.
+// fill fills an empty order with refs, which must be sorted.
 func (o *ordered) fill(refs []uint32) {
 	for len(refs) > 0 {
 		n := min(len(refs), pageLen*3/4)

@@ -3,7 +3,7 @@ package ledger
 // Parsing a request. The parser reads the body once, directly into
 // operations. At the first fault it stops, and only then reads the body again as
 // plain JSON: a body that is not JSON is MalformedJSON, whatever else is wrong
-// with it. So exact errors cost well-formed requests nothing.
+// with it. So exact errors cost valid requests nothing.
 
 // ParseLimits are the limits on a body that an operator can configure.
 type ParseLimits struct {
@@ -15,7 +15,7 @@ type ParseLimits struct {
 // nothing once it has seen a few requests.
 type requestParser struct {
 	jsonScanner
-	ops        []Op              // of the whole body, or of all lines since Reset; a transaction's are a range of them
+	ops        []Op              // of the whole body, or of all lines since Reset; each transaction has a range of them
 	arena      []byte            // keys and metadata that could not stay in the body
 	texts      []byte            // the strings in the operation being read
 	spans      [MaxArgs]nameSpan // their positions in texts, by argument
@@ -31,8 +31,8 @@ type requestParser struct {
 // ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into
 // tx, which may be reused; its previous content is lost. The slices of tx then
 // alias body, or memory that tx keeps. They are valid until the body changes or tx is
-// parsed into again. If there may be a header, call SetHeaderKey next; after
-// that, Key is final. So is Hash, unless SetSender changes it.
+// parsed into again. If there may be an Idempotency-Key header, call SetHeaderKey next;
+// after that, Key is final. So is Hash, unless SetSender changes it.
 //
 // Errors: MalformedJSON with the offset, InvalidRequest with the field,
 // UnknownOperation with the op, or PayloadTooLarge for a body of 2 GiB or more.
@@ -110,8 +110,8 @@ func (p *requestParser) rewind(pos int) {
 	p.names, p.text, p.open = p.names[:0], p.text[:0], p.open[:0]
 }
 
-// finish decides what to report: first that the body is not JSON, otherwise the
-// first fault.
+// finish returns the error to report: that the body is not JSON, or else the first
+// fault, or nil.
 func (p *requestParser) finish() *Error {
 	fault := p.err
 	if fault == nil {
@@ -136,8 +136,8 @@ func (p *requestParser) invalid(field, format string, args ...any) bool {
 	return false
 }
 
-// enter skips the bracket that begins an object or array. The argument what is the
-// description of the expected value in errors.
+// enter skips the bracket that begins an object or array. The argument what
+// describes the expected value in errors.
 func (p *requestParser) enter(bracket byte, level int, field, what string) bool {
 	if p.peek() != bracket {
 		return p.invalid(field, "%s must be %s", field, what)

@@ -50,7 +50,8 @@ const (
 	formDigits = 18      // maximum number of digits; that many always fit in an int64
 )
 
-// similar is like transaction. It is fast if tx has the form.
+// similar reads a transaction as the method transaction does. It is faster if tx has the
+// form.
 func (p *requestParser) similar(tx *Transaction, level int) bool {
 	f := &p.form
 	if f.wait > 0 {

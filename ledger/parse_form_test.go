@@ -41,9 +41,9 @@ var formlessLines = []string{
 	`{"operations":[{"op":"RenameContainer","args":{"container_id":1,"name":null}}` + strings.Repeat(" ", formBytes) + `]}`,
 }
 
-// parseTwo parses two lines, with the form of the first one if it has one, and
-// compares both results with those of the parser without forms. It does so as lines
-// and as a batch. It reports whether the second one had the form.
+// parseTwo parses two lines, as lines of a stream and as a batch. If the first line has
+// a form, the second one is tried with it. parseTwo compares the results with those of
+// the parser without forms, and reports whether the second line had the form.
 func parseTwo(t *testing.T, first, second []byte, lim ParseLimits) (had bool) {
 	t.Helper()
 	var lines BatchRequest
@@ -90,7 +90,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Text that replaces numbers and keys, or is inserted anywhere.
+// Text that replaces a byte or a number, or is inserted anywhere.
 var formMutations = []string{
 	"0", "00", "01", "-0", "-1", "1.0", "1e3", "1E3", ".5", "65536", "65537", "1024", "1025", "315360001", "999999999999999999", "1000000000000000000",
 	"9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551617", "100000000000000000000000000000000000001",

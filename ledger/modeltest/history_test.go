@@ -46,7 +46,8 @@ func lived(t *testing.T) *History {
 	return h
 }
 
-// find returns the lowest index, not below from, of a request with that ending.
+// find returns the index of the first request with the ending o. It searches from
+// the given index on.
 func find(t *testing.T, h *History, o Ending, from int) int {
 	t.Helper()
 	for i := from; i < len(h.Requests); i++ {

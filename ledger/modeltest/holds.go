@@ -8,7 +8,7 @@ import (
 	"assetledger/ledger"
 )
 
-// hold is a quantity of a stack that is reserved.
+// hold is a reserved quantity of a stack.
 type hold struct {
 	container int64
 	stack     ledger.StackKey
@@ -104,7 +104,7 @@ func (r *run) notHeld(container int64, stack ledger.StackKey) {
 		detail{"container_id", container}, detail{"class_id", stack.ClassID}, detail{"key", stack.Key}, detail{"held", held})
 }
 
-// Expired returns the ids of the holds that have expired at Now, ordered by expiry, then id.
+// Expired returns the ids of the holds that have expired by Now, ordered by expiry, then id.
 func (m *Model) Expired() []int64 {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(m.holds)), func(id int64) bool {
 		h := m.holds[id]

@@ -2,8 +2,8 @@ package modeltest
 
 import "assetledger/ledger"
 
-// locate searches every container for an instance, and finds what it is
-// attached to. It sets only the fields of the location.
+// locate searches every container for an instance. If none has it, locate finds what
+// the instance is attached to. It sets only the location fields of the result.
 func (m *Model) locate(id int64) ledger.InstanceInfo {
 	for cid, c := range m.containers {
 		for slot, held := range c.slots {

@@ -27,9 +27,9 @@ type Answer struct {
 	Refusal  *Refusal
 }
 
-// Submit does the same as a commit request. If the key is remembered, it returns the
+// Submit handles tx like a commit request. If the key is remembered, it returns the
 // first result, or IdempotencyConflict if the first request was not the same. Otherwise
-// it applies tx and remembers it.
+// it applies tx. It remembers an accepted transaction that has a key.
 func (m *Model) Submit(tx *ledger.Transaction, batchSeq uint32) Answer {
 	if len(tx.Key) > 0 {
 		if old, ok := m.Recall(tx.Key); ok {
@@ -64,7 +64,7 @@ func (m *Model) Remember(tx *ledger.Transaction, out ledger.Outcome, seq uint64,
 	}
 }
 
-// Recall returns the remembered commit with a key, and whether there is one.
+// Recall returns the remembered commit with the given key, and whether there is one.
 func (m *Model) Recall(key []byte) (Remembered, bool) {
 	for _, r := range m.memory {
 		if bytes.Equal(r.Tx.Key, key) {
@@ -76,8 +76,9 @@ func (m *Model) Recall(key []byte) (Remembered, bool) {
 
 // Same reports whether two transactions are the same request: from the same
 // sender, to the same endpoint, reversing the same commit, with the same operations
-// and equal metadata. Null counts as an absent argument where both mean the same; a name
-// and its integer differ. Metadata is compared as JSON values, with numbers as spelled.
+// and equal metadata. Null counts as an absent argument where both mean the same. A name
+// differs from the id that it stands for. Metadata is compared as JSON values, with
+// numbers as spelled.
 func Same(a, b *ledger.Transaction) bool {
 	if !sameFrame(a, b) || len(a.Ops) != len(b.Ops) {
 		return false

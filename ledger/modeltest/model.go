@@ -1,14 +1,14 @@
-// Package modeltest has a second, slow ledger, with which tests compare the real one, a
-// generator of random transactions, and a checker of histories.
+// Package modeltest has three parts: a second, slow ledger that tests compare with the
+// real one, a generator of random transactions, and a checker of histories.
 //
 // The main invariant: no rule is shared with the real ledger. The model implements
-// every rule again, in code that is easy to check. It has plain maps and slices,
+// every rule again, in code that is easy to check. It uses plain maps and slices,
 // stores each fact once, and finds everything else by searching. It paints a grid
 // cell by cell for every question about it, searches every container for an
-// instance, and adds totals as big integers. It copies the whole ledger before each
+// instance, and adds totals as big integers. Apply copies the whole ledger before each
 // transaction, so that a rejection can restore it.
 //
-// Programs never import this package; a test checks that.
+// No program imports this package; a test checks that.
 package modeltest
 
 import (
@@ -24,7 +24,7 @@ import (
 type Model struct {
 	seq          uint64   // global_seq of the last commit
 	nextInstance int64    // the next instance id
-	nextAssigned [2]int64 // the next ids that the ledger assigns to containers and classes
+	nextAssigned [2]int64 // the next ids that the ledger assigns: to a container, to a class
 	containers   map[int64]*container
 	classes      map[int64]*class
 	instances    map[int64]*instance

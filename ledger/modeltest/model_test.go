@@ -55,7 +55,7 @@ func op(kind ledger.OpKind, args map[string]int64) ledger.Op {
 	return ledger.Op(*d)
 }
 
-// named sets argument i of an operation to a string.
+// named returns an operation with its argument i set to a string.
 func named(o ledger.Op, i int, text string) ledger.Op {
 	d := draft(o)
 	d.text(i, text)
@@ -68,9 +68,9 @@ func named(o ledger.Op, i int, text string) ledger.Op {
 type args = map[string]int64
 
 // world has the containers 1, 4 and 5 (Standard), 2 (Slots) and 3 (Grid), a fungible
-// class 1 and a non-fungible class 2 with shapes 2 x 1, and instances 1 (in slot 0),
-// 2 (attached to 1) and 3 (nowhere). Container 1 has 10 of class 1. Container 5,
-// "vault", has 8 of class 1. Hold 6 holds 3 of them.
+// class 1 and a non-fungible class 2, each with a shape of 2 x 1, and instances 1 (in
+// slot 0), 2 (attached to 1) and 3 (nowhere). Container 1 has 10 of class 1. Container 5,
+// "vault", has 8 of class 1. Hold 6 reserves 3 of those 8.
 func world(t *testing.T) *Model {
 	t.Helper()
 	m := New(2)
@@ -291,8 +291,8 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-// TestSame compares requests in the way that a retry is compared with the first
-// request.
+// TestSame checks which requests count as the same when a retry is compared with the
+// first request.
 func TestSame(t *testing.T) {
 	create := op(ledger.CreateContainer, args{"container_id": 1, "kind": 1})
 	nullOwner := create

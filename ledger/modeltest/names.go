@@ -10,7 +10,7 @@ import (
 // or class, and found by searching all of them.
 
 // containerID returns the id of the container that argument i names, or 0 if no
-// container has the name. It also returns how the operation named it.
+// container has the name. It also returns how the operation named the container.
 func (r *run) containerID(op *ledger.Op, i int) (int64, detail) {
 	if op.Ref&(1<<i) == 0 {
 		return op.Args[i], detail{"container_id", op.Args[i]}
@@ -45,7 +45,8 @@ func (r *run) sameContainer(op *ledger.Op, i, j int) bool {
 	return a == b && a != 0
 }
 
-// known returns the id that argument i means, or 0 for an unknown name.
+// known returns the id that argument i means, or 0 for a name that is unknown or that
+// the sender may not use.
 func (r *run) known(op *ledger.Op, i int) int64 {
 	id, _ := r.containerID(op, i)
 	if op.Ref&(1<<i) != 0 && (id == 0 || !r.ours(r.m.containers[id].owner)) {
@@ -81,8 +82,8 @@ func (r *run) class(op *ledger.Op, i int) *class {
 }
 
 // freeName checks that no container except self has the name; "" is no name.
-// The error tells a sender limited to owners which container has it only if
-// that is one of theirs.
+// A sender limited to owners learns which container has the name only if that
+// container belongs to one of these owners.
 func (r *run) freeName(name string, self *container) {
 	id := r.m.containerNamed(name)
 	c := r.m.containers[id]

@@ -102,7 +102,7 @@ func (m *Model) ContainersOf(owners []int64, kind ledger.ContainerKind, after in
 	return page(list, limit)
 }
 
-// senders are the senders of transactions. The first may do everything.
+// senders lists the senders of transactions. The first may do everything.
 var senders = []struct {
 	name   string
 	permit *ledger.Permit
@@ -117,8 +117,8 @@ var senders = []struct {
 	{"none", &ledger.Permit{Owners: []int64{}}},
 }
 
-// sender chooses a sender. Except for the fraction Permits of the transactions, it is
-// the first one.
+// sender chooses a sender: a random one for a fraction of the transactions, which the
+// knob Permits sets, and the first one for all others.
 func (g *Gen) sender() (name []byte, permit *ledger.Permit) {
 	if g.knobs.Permits == 0 || !g.chance(g.knobs.Permits) {
 		return nil, nil

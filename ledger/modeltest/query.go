@@ -11,7 +11,7 @@ import (
 )
 
 // The queries return what the reads of the API show. The Code of a query that
-// succeeded is empty. Lists other than Shapes return at most limit entries after a
+// succeeded is empty. A query with a limit returns at most that many entries after a
 // position, and whether there are more.
 
 func (c *container) sortedStacks() []ledger.StackKey {
@@ -113,7 +113,7 @@ func touches(region *ledger.Rect, x, y int64) bool {
 	return within(x, region.X, region.Width) && within(y, region.Y, region.Height)
 }
 
-// Placements returns what is in a grid, ordered by y, then x, of the anchor.
+// Placements returns what is in a grid, ordered by the y, then the x, of its anchor.
 func (m *Model) Placements(id int64, region *ledger.Rect, after *ledger.Cell, limit int) ([]ledger.Placement, bool, ledger.Code) {
 	c := m.containers[id]
 	if c == nil {
@@ -268,8 +268,8 @@ func (m *Model) Containers(f ledger.ContainerFilter, after int64, limit int) ([]
 }
 
 // NamedContainers returns the containers whose names begin with prefix, ordered by name.
-// It begins with the first name greater than the argument after. If owners is nil, it
-// returns those of all owners.
+// It starts at the first name greater than the argument after. If owners is nil, it
+// returns the containers of all owners.
 func (m *Model) NamedContainers(prefix string, f ledger.ContainerFilter, owners []int64, after string, limit int) ([]ledger.ContainerInfo, bool) {
 	all, _ := m.Containers(f, 0, len(m.containers))
 	all = slices.DeleteFunc(all, func(c ledger.ContainerInfo) bool {
@@ -279,7 +279,7 @@ func (m *Model) NamedContainers(prefix string, f ledger.ContainerFilter, owners 
 	return page(all, limit)
 }
 
-// ContainerNamed returns the id of the container with a name.
+// ContainerNamed returns the id of the container with the given name.
 func (m *Model) ContainerNamed(name string) (int64, ledger.Code) {
 	if id := m.containerNamed(name); id != 0 {
 		return id, ""
@@ -287,7 +287,7 @@ func (m *Model) ContainerNamed(name string) (int64, ledger.Code) {
 	return 0, ledger.ContainerNotFound
 }
 
-// ClassCoded returns the id of the class with a code.
+// ClassCoded returns the id of the class with the given code.
 func (m *Model) ClassCoded(code string) (int64, ledger.Code) {
 	if id := m.classCoded(code); id != 0 {
 		return id, ""

@@ -11,9 +11,10 @@ type commit struct {
 	first int64       // the first instance minted, 0 if none
 }
 
-// step says how to reverse one operation: by the operation back, provided that same
-// reports that what the original left is unchanged. If final is set, the operation can't
-// be reversed. A condition has neither back nor final.
+// step says how to reverse one operation. The field back is its inverse operation. The
+// function same reports whether what the operation left is unchanged. If it is not, the
+// reversal is rejected. If final is set, the operation can't be reversed. For a
+// condition, back is nil and final is false.
 type step struct {
 	back  *ledger.Op
 	same  func(m *Model) bool // nil: always
@@ -143,8 +144,8 @@ func (m *Model) ReversedBy(seq uint64) uint64 { return m.reversedBy[seq] }
 // OpsOf returns the operations of commit seq, as the log stores them.
 func (m *Model) OpsOf(seq uint64) []ledger.Op { return m.commits[seq-1].ops }
 
-// MayChange reports whether what an operation left can change before its reversal,
-// which then fails.
+// MayChange reports whether later commits can change what an operation of kind k left,
+// so that its reversal fails.
 func MayChange(k ledger.OpKind) bool {
 	switch k {
 	case ledger.CreateContainer, ledger.HoldFungible, ledger.Attach, ledger.PlaceInSlot, ledger.SwapSlots, ledger.PlaceInGrid, ledger.MoveInGrid:

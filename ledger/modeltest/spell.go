@@ -11,8 +11,8 @@ import (
 )
 
 // Body returns a transaction as the request body of its endpoint: /v1/commit, a
-// registration, or a reversal. With rng, the fields are in random order, with random
-// whitespace between them.
+// registration, or a reversal. If rng is not nil, the fields are in random order, with
+// random whitespace between them.
 func Body(tx *ledger.Transaction, rng *rand.Rand) []byte {
 	var o object
 	switch tx.Endpoint {
