@@ -143,7 +143,7 @@ func appendWordJSON(dst []byte, value string, t ArgType) []byte {
 	return append(dst, value...)
 }
 
-// isNumber reports whether the value is a JSON number, so that it can't be a name.
+// isNumber reports whether the value is a JSON number, and so can't be a name.
 func isNumber(value string) bool {
 	s := jsonScanner{data: []byte(value)}
 	return value != "" && (value[0] == '-' || value[0]-'0' <= 9) && s.skip(1) && s.end()

@@ -1,10 +1,11 @@
 package ledger
 
 // A Past builds the state of a single container as it was after a commit. For each
-// stack, hold and instance in it, it receives the last change up to that commit, once.
-// For a stack that is the last of StackChanged and HeldChanged; each hold has its own
-// HeldChanged, after its stack. All reads of the container then return what they
-// returned at that time.
+// stack, hold and instance in the container, it receives the last change up to that
+// commit, once. For a stack, that is its last change of kind StackChanged or
+// HeldChanged. For a hold, it is the hold's own HeldChanged, which comes after the
+// change of its stack. All reads of the container then return what they returned at that
+// time.
 type Past struct {
 	s    *State
 	cref uint32
@@ -57,7 +58,8 @@ func (p *Past) Instance(c *Change) {
 	s.clearUndo()
 }
 
-// Bare returns the container with its counts, but without its contents.
+// Bare returns the finished state without the contents of the container. Only the numbers
+// of its stacks and instances are set.
 func (p *Past) Bare(updated uint64, stacks, instances int) *State {
 	c := p.s.containers.at(p.cref)
 	c.stacks, c.instances = uint32(stacks), uint32(instances)
@@ -71,8 +73,8 @@ func (p *Past) State(updated uint64) *State {
 	return p.s
 }
 
-// takeMemory takes over the memory for records of another state, which must not be
-// used afterwards.
+// takeMemory takes over the memory that another state has for records. The other state
+// must not be used afterwards.
 func (s *State) takeMemory(of *State) {
 	of.containers.empty()
 	of.classes.empty()
@@ -103,7 +105,7 @@ func (s *State) pastContainer(info ContainerInfo) uint32 {
 	return ref
 }
 
-// pastClass returns a class, of which only the id is known.
+// pastClass returns a class of which only the id is known.
 func (s *State) pastClass(id int64) uint32 {
 	if ref := s.findClass(id); ref != 0 {
 		return ref

@@ -22,10 +22,10 @@ type Permit struct {
 	Owners   []int64 // ascending; nil: any container and instance
 }
 
-// moves reports whether a sender with Transfer may use an operation: because it
-// neither creates nor destroys anything (no quantity, instance, container, name or
-// class), or because the scope register governs it. An operation that is not listed
-// needs the scope commit, so a new operation is forbidden to such senders by default.
+// moves reports whether a sender with Transfer may use an operation. The operation must
+// neither create nor destroy anything (no quantity, instance, container, name or class),
+// or else be governed by the scope register. An operation that is not listed needs the
+// scope commit, so a new operation is forbidden to such senders by default.
 func moves(kind OpKind) bool {
 	switch kind {
 	case TransferFungible, MergeStacks, ConsolidateStacks, SplitStack,
@@ -155,7 +155,8 @@ func commitForbidden(seq uint64) *Error {
 	return Errorf(Forbidden, "There is no commit %d that this token may reverse.", seq).With(Num("global_seq", int64(seq)))
 }
 
-// wantRegister returns an error for registering or renaming without permission.
+// wantRegister returns an error if the sender may not register classes and shapes, or
+// rename classes.
 func (s *State) wantRegister(op *Op) *Error {
 	if p := s.doing.permit; p == nil || p.Register {
 		return nil

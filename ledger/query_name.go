@@ -10,7 +10,7 @@ import (
 
 // ContainerNamed returns the id of the container with the name. owners limit the
 // client to containers of these owners, which are sorted; nil means no limit. The error
-// is ContainerNotFound without a limit. With one it is Forbidden, whether there is no
+// is ContainerNotFound without a limit. With a limit, it is Forbidden, whether there is no
 // such container or it has another owner.
 func (s *State) ContainerNamed(name string, owners []int64) (int64, *Error) {
 	ref := s.findNamed(containerNames, name)

@@ -13,8 +13,8 @@ func (s *State) MayReadContainer(id int64, owners []int64) *Error {
 	return nil
 }
 
-// MayReadInstance returns nil if the instance, or the root of the tree that it is
-// attached in, is in a container of one of the owners, which are sorted. Error:
+// MayReadInstance returns nil if the instance, or the root of the tree of attachments
+// that it is in, is in a container of one of the owners, which are sorted. Error:
 // Forbidden.
 func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 	p := Permit{Owners: owners}

@@ -31,7 +31,8 @@ import (
 // Version 2 adds the kinds from 20 on, the flags from 16 on, the endpoint reverse,
 // the arguments name of CreateContainer and code of RegisterClass, and the
 // decisions from 4 on. A record that needs none of them has version 1. Names that stood
-// for integers are not in the record. HoldFungible has expires_at, never expires_in.
+// for integers are not in the record. HoldFungible may have expires_at, but never
+// expires_in.
 //
 // A uvarint is unsigned LEB128 (as in encoding/binary), in as few bytes as
 // possible. Every transaction has exactly one record and no other bytes decode

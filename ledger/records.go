@@ -35,7 +35,7 @@ type container struct {
 type stack struct {
 	key, quantity    int64
 	container, class uint32
-	held             uint32 // its heldSum, if anything of it is held
+	held             uint32 // its heldSum, if any of it is held
 	place            uint32 // its placement, in a Grid
 	tree             links
 }
@@ -89,7 +89,7 @@ type placement struct {
 // A holding counts the instances of a class directly in a container.
 type holding struct{ container, class, count uint32 }
 
-// A hold is a quantity of a stack that is held.
+// A hold is a reserved quantity of a stack.
 type hold struct {
 	id, quantity int64
 	expires      int64 // Unix seconds, or never

@@ -81,7 +81,8 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 // reachesAll reports whether the sender may use every container and instance that
 // a commit concerns. The container of a hold that a commit released is no longer
 // known, so no sender limited to owners may reverse such a commit. To reverse a commit
-// that registers or renames classes, the sender needs the permission to do so.
+// that registers a class or shape or renames a class, the sender needs permission to
+// register.
 func (s *State) reachesAll(of *inverse) bool {
 	minted := of.minted
 	for i := range of.ops {
@@ -106,7 +107,8 @@ func (s *State) reachesAll(of *inverse) bool {
 	return true
 }
 
-// reachesArgs is reachesAll for what the arguments of an operation name.
+// reachesArgs reports whether the sender may use every container and instance that the
+// arguments of an operation name.
 func (s *State) reachesArgs(op *Op) bool {
 	for j, arg := range op.Kind.Args() {
 		if !op.Given(j) && newIDArg[op.Kind]&(1<<j) == 0 {
@@ -131,8 +133,8 @@ func (s *State) reachesInstance(id int64) bool {
 	return ref != 0 && s.mayUse(ref)
 }
 
-// hideReversed replaces an error of an inverse operation that names something the
-// sender may not use: the commit names it, and the sender did not.
+// hideReversed replaces an error that names something the sender may not use. An inverse
+// operation takes such a name from the reversed commit, so the sender may not know it.
 func (s *State) hideReversed(tx *Transaction, err *Error) *Error {
 	if tx.inverse != nil && s.doing.limited && err.Code == Forbidden {
 		return commitForbidden(tx.Reverses)
@@ -211,7 +213,7 @@ func (s *State) meets(of *inverse, g *guard, op *Op) (bool, *Error) {
 }
 
 // placeOf returns the placement of the stack or instance that the guard is about, or 0
-// if that has none.
+// if there is none.
 func (s *State) placeOf(g *guard, cref uint32) uint32 {
 	if g.kind == guardInstance {
 		if ref := s.findInstance(g.a); ref != 0 && s.instances.at(ref).where == InGrid {

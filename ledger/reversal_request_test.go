@@ -56,8 +56,8 @@ func TestReverseWithinOwners(t *testing.T) {
 }
 
 // TestReverseTellsNothingOfOthers checks that a token limited to owners always gets
-// the same rejection when it reverses a commit of others, whatever the commit did.
-// The rejection names nothing but that commit.
+// the same rejection when it tries to reverse a commit that concerns others, whatever
+// the commit did. The rejection names nothing but that commit.
 func TestReverseTellsNothingOfOthers(t *testing.T) {
 	for _, c := range []struct{ commit, then string }{
 		{"AddFungible container_id=2 class_id=1 key=0 quantity=5", ""},

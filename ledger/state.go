@@ -160,7 +160,7 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 }
 
 // Undo reverts the last accepted Apply. It must be called directly after that Apply.
-// From then on the state shows and decides what it would have without it.
+// From then on, reads and decisions are as if that Apply had not happened.
 func (s *State) Undo() {
 	if !s.undo.open {
 		panic("ledger: Undo must be called directly after an accepted Apply")

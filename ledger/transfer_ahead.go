@@ -62,8 +62,8 @@ func (tx *Transaction) isPlainTransfer() bool {
 // transferAhead applies a plain transfer to the stacks that Prefetch found for its
 // sides. The caller has begun the commit. transferAhead returns false, and has changed
 // nothing, if the transaction is not a plain transfer or would be rejected, if the stacks
-// are different ones or anything of them is held, if a container is not Standard, or if
-// the transfer would empty the source. So it changes only the quantities of the stacks
+// are different ones or have holds, if a container is not Standard, or if the transfer
+// would empty the source. So it changes only the quantities of the stacks
 // and the updated_seq of their containers. The results of Prefetch may be out of date,
 // so each record is compared with the arguments.
 func (s *State) transferAhead(tx *Transaction, undo bool) bool {

@@ -26,8 +26,8 @@ func (r rank) less(o rank) bool {
 // rank is nearer.
 func (r rank) priority() uint64 { return place2Words(uint64(r.minor), uint64(r.major)) }
 
-// above reports whether the node with rank r belongs nearer to the root than the
-// one with o.
+// above reports whether the node with rank r belongs nearer to the root than the node
+// with rank o.
 func (r rank) above(o rank) bool {
 	p, q := r.priority(), o.priority()
 	return p > q || p == q && r.less(o)
