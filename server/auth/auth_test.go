@@ -55,8 +55,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTransferScope checks that the scope transfer limits a client only if it lacks
-// the scope commit.
+// TestTransferScope checks that the scope transfer limits a client only if the client
+// lacks the scope commit.
 func TestTransferScope(t *testing.T) {
 	for scopes, want := range map[string]*ledger.Permit{
 		"transfer":                 {Transfer: true},
@@ -126,7 +126,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 // TestCutShort checks that a file that was cut anywhere except after a line is
-// neither loaded nor edited.
+// neither loaded nor edited. An empty file can be edited, but not loaded.
 func TestCutShort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth")
 	text := "# who\n" + line("a", "t1", "admin") + "\n" + line("seven", "t2", "commit,read owners=7,9") + "\n"
@@ -282,8 +282,9 @@ func BenchmarkToken(b *testing.B) {
 	}
 }
 
-// TestEditWhatPathLeadsTo checks that Edit changes the file that a symbolic link leads
-// to, and nothing if the file has a second hard link or the token can't be handed out.
+// TestEditWhatPathLeadsTo checks that Edit changes the file that a symbolic link points
+// to. It changes nothing if the file has a second hard link, or if the token can't be
+// handed out.
 func TestEditWhatPathLeadsTo(t *testing.T) {
 	dir := t.TempDir()
 	path, link, hard := filepath.Join(dir, "real"), filepath.Join(dir, "link"), filepath.Join(dir, "hard")

@@ -13,8 +13,8 @@
 //	SCOPES  commit, transfer, register, read, metrics, log, admin (which includes all others), separated by commas.
 //	owners  limits the client to containers of these owners; not with admin.
 //
-// Every line ends with a line break, including the last one. Without it the file
-// counts as cut short.
+// Every line ends with a line break, including the last one. A file whose last line has
+// none counts as cut short.
 //
 // The file contains no secret that gives access to the ledger, but it decides who
 // has access. Only its owner should be able to write it, and nobody else needs to

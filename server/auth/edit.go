@@ -190,8 +190,9 @@ var ErrTaken = errors.New("the name already has a credential")
 // ErrNobody is the error that Revoke returns if no line matches.
 var ErrNobody = errors.New("no such credential")
 
-// Revoke removes all lines with a name from the file. If digits is not empty, it
-// removes only those whose hashes begin with them. It returns the removed entries.
+// Revoke removes all lines with the given name from the file. If digits is not empty, it
+// removes only those whose hashes begin with these digits. It returns the removed
+// entries.
 func Revoke(path, name, digits string) (out []Entry, err error) {
 	err = Edit(path, func(lines []string) ([]string, error) {
 		var kept []string

@@ -119,7 +119,7 @@ func (t *Table) Entries() []Entry {
 }
 
 // Token returns the client with the token, or nil if there is none. It compares the
-// token with every line in constant time, so that its duration reveals nothing.
+// token with every line in constant time, so that the time taken reveals nothing.
 func (t *Table) Token(token string) *Principal {
 	return t.find(sha256.Sum256([]byte(token)), false)
 }
