@@ -31,7 +31,8 @@ func (b *bench) newPair(args ...string) (*pair, error) {
 }
 
 // newWorld returns a pair with containers 1..n and the given number of stacks
-// in each. On a log on several machines it waits until the daemon is the writer.
+// in each. It waits until the write daemon is ready: with a log on several machines,
+// until the daemon is the writer.
 func (b *bench) newWorld(containers, stacks int, args ...string) (*pair, error) {
 	p, err := b.newPair(args...)
 	if err != nil {
@@ -58,7 +59,7 @@ func (p *pair) startWriter(args ...string) (err error) {
 	return err
 }
 
-// follow starts the read daemon. It is ready when it has caught up.
+// follow starts the read daemon, and waits until it has caught up.
 func (p *pair) follow(args ...string) (err error) {
 	p.read, err = p.b.start(true, filepath.Join(p.b.bin, "ledger-read"), append([]string{"-dir", p.dir, "-listen", "127.0.0.1:0"}, args...)...)
 	return err

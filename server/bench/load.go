@@ -123,7 +123,8 @@ type client struct {
 	err      error
 }
 
-// answerWait is the maximum wait for one response.
+// answerWait is the maximum time to wait for responses. A client renews its deadline only
+// now and then, so one deadline covers many responses.
 const answerWait = time.Minute
 
 func (c *client) once(request []byte) {

@@ -49,7 +49,7 @@ func loadAverage() string {
 }
 
 // filesystem returns the type of the filesystem that holds dir, by the magic
-// numbers of linux/magic.h.
+// numbers in linux/magic.h.
 func filesystem(dir string) string {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {

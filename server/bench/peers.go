@@ -70,7 +70,7 @@ func until(p *process, try func() error) error {
 }
 
 // seconds returns b.slice in whole seconds, at least one, for programs that
-// take only those.
+// accept only whole seconds.
 func (b *bench) seconds() int { return max(1, int(b.slice.Seconds()+0.5)) }
 
 // figure runs a command and returns the number that pattern finds in its
@@ -105,8 +105,8 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 	return nil, errors.New("it does not run as root, and there is no user postgres or nobody")
 }
 
-// A redisLoad is a number of clients. Each sends pipeline INCR commands before
-// it waits.
+// A redisLoad is a number of clients. Each sends a pipeline of INCR commands before it
+// waits for the responses.
 type redisLoad struct{ clients, pipeline int }
 
 func (l redisLoad) String() string {

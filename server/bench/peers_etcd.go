@@ -107,7 +107,7 @@ func (b *bench) etcd() ([]probe, error) {
 }
 
 // put sends puts through gRPC over one connection, for the time d. Each client
-// sends one after another. The values are as long as the record of a commit of one
+// sends one put after another. The values are as long as the record of a commit of one
 // transfer.
 func (c *etcdCluster) put(ctx context.Context, clients int, d time.Duration) (*outcome, error) {
 	api := etcd.NewClient(etcd.Config{Endpoints: c.members})

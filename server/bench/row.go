@@ -30,7 +30,8 @@ type derived struct {
 }
 
 // A goal is a bound on a number that is computed from the probes of one round.
-// The median over the rounds is compared. of returns NaN if a probe is absent.
+// The median over the rounds is compared. The function of returns NaN if a probe is
+// absent.
 type goal struct {
 	what   string
 	of     func(v values) float64
@@ -49,12 +50,13 @@ func (v values) get(name string) float64 {
 	return math.NaN()
 }
 
-// ratio returns the usual number of a goal: probe a divided by probe b.
+// ratio returns a function that computes the usual number of a goal: probe a divided by
+// probe b.
 func ratio(a, b string) func(values) float64 {
 	return func(v values) float64 { return v.get(a) / v.get(b) }
 }
 
-// only returns the number of a goal that is not a ratio.
+// only is like ratio, for a goal whose number is that of a single probe.
 func only(name string) func(values) float64 {
 	return func(v values) float64 { return v.get(name) }
 }

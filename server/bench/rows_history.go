@@ -128,7 +128,7 @@ func (b *bench) percentiles(name string, p *pair, paths []string) probe {
 	}, more: []derived{{p99(name), "µs", func() float64 { return float64(o.p99.Microseconds()) }}}}
 }
 
-// postgresHistory returns the corresponding probes of PostgreSQL: a table of
+// postgresHistory returns the corresponding probes of PostgreSQL. They read a table of
 // entries with an index on (account, id).
 func (b *bench) postgresHistory(accounts int) ([]probe, error) {
 	pg, err := b.postgresCluster()

@@ -153,8 +153,9 @@ func (b *bench) lone(url string) (p50, p99 float64, err error) {
 	return p50, p99, nil
 }
 
-// lone runs that process: one client for the time slice. It prints the p50 and
-// p99 of its commits in µs, and returns the exit code.
+// lone is the main function of the process that bench.lone starts. It runs one client
+// for the given time, prints the p50 and p99 of its commits in µs, and returns the exit
+// code.
 func lone(url, slice string) (code int) {
 	d, err := time.ParseDuration(slice)
 	if err == nil {

@@ -38,8 +38,8 @@ func streamed(url string, n, streams, window int) streamLoad {
 	return l
 }
 
-// run returns the text of n lines, or of fewer at the end of the lines. at is the
-// index of the first one, modulo the number of lines.
+// run returns the text of n lines, or of fewer at the end of the lines. The argument at
+// is the index of the first one, modulo the number of lines.
 func (l *streamLoad) run(at, n int) (text []byte, lines int) {
 	at %= len(l.ends)
 	n = min(n, len(l.ends)-at)
@@ -200,8 +200,9 @@ func (s *sender) send(n int) error {
 	return nil
 }
 
-// receive counts results until the response ends, and calls more with the number
-// of lines that may be sent for them. It times only some results: see sampled.
+// receive counts results until the response ends. For the results that arrive together,
+// it calls the function more with the number of lines that may be sent in return. It
+// times only some results: see sampled.
 func (s *sender) receive(more func(n int) error) error {
 	body := httputil.NewChunkedReader(s.c.in)
 	buf := make([]byte, 64<<10)
