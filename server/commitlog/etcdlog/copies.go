@@ -26,8 +26,8 @@ type mirror struct {
 }
 
 const (
-	// announceEvery is the interval at which a standby announces the progress of
-	// its copy while that changes, and signEvery the interval while it does not.
+	// announceEvery is the interval at which a standby announces its copy while the
+	// copy grows. signEvery is the interval while it does not grow.
 	announceEvery = time.Second
 	signEvery     = 3 * time.Second
 	// silentAfter is the time for which a copy counts after its last announcement.

@@ -14,8 +14,8 @@
 // gap, no torn end, and no frame beyond the head.
 //
 // The main invariant: after a takeover, the previous writer can append nothing
-// more. This is the fence. A daemon becomes the writer by replacing the head, in the
-// same way, with one of the next epoch. Afterwards no transaction that compares with
+// more. This is the fence. A daemon becomes the writer by replacing the head that it
+// last read with one of the next epoch. Afterwards no transaction that compares with
 // an older head succeeds, whenever it was sent. So everything that the previous
 // writer acknowledged is in the log by then. The fence depends on neither clocks nor
 // leases: the lease determines which daemon tries to become the writer, never which

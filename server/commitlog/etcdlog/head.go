@@ -8,9 +8,9 @@ import (
 	"assetledger/wal"
 )
 
-// A head is the value that every append compares with and replaces. No two heads
-// are equal: epoch and seq never decrease and at least one of them grows each time,
-// and the nonce distinguishes two daemons that try the same epoch.
+// A head is the value that every append compares with and replaces. No two heads are
+// equal: epoch, seq and first never decrease, at least one of them grows each time, and
+// the nonce distinguishes two daemons that try the same epoch.
 type head struct {
 	Epoch  uint64 `json:"epoch"` // incremented by each new writer
 	Writer string `json:"writer"`

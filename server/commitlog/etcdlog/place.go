@@ -80,8 +80,8 @@ func valueOf(r *etcd.TxnResult, key string) []byte {
 // pause, while the previous writer keeps appending.
 const claimsAtOnce = 20
 
-// claim takes the place of the writer and makes this daemon the only one that can
-// append, in one transaction. h is the head as last read. No earlier writer can
+// claim takes the writer's place and makes this daemon the only one that can append, in
+// one transaction. h is the head as last read. No earlier writer can
 // append anything after the returned head, mine. claim returns wal.ErrLocked if
 // another daemon has the place.
 func (s *site) claim(ctx context.Context, h head, lease int64, value []byte) (mine head, err error) {

@@ -175,8 +175,8 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// TestStandbyWithoutWatches checks that a standby follows the log even if all
-// watches break off at once. Watches only save time.
+// TestStandbyWithoutWatches checks that a standby follows the log even if every watch
+// breaks off immediately. Watches only save time.
 func TestStandbyWithoutWatches(t *testing.T) {
 	store := etcdfake.NewStore()
 	broken := make(chan struct{})
@@ -245,8 +245,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// lateReads is an etcd that calls its function meanwhile before each reply to a read
-// arrives.
+// lateReads is an etcd client whose reads take long: after each read, it calls the
+// function meanwhile before it returns the reply.
 type lateReads struct {
 	etcd.API
 	meanwhile func()
@@ -331,7 +331,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestTrim checks that frames that two other hosts have are deleted, and no others.
+// TestTrim checks that the frames that two other hosts have are deleted, except for the
+// tail, and no others.
 func TestTrim(t *testing.T) {
 	store := etcdfake.NewStore()
 	client := &etcdfake.Client{Store: store}

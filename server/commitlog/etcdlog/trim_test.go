@@ -40,9 +40,8 @@ func follow(t *testing.T, client *etcdfake.Client, seq uint64) {
 	}
 }
 
-// TestTrimWhileFull checks that frames are deleted even while etcd is too full to
-// append anything, if the copies have them, and that commits are then accepted
-// again.
+// TestTrimWhileFull checks that frames that the copies have are deleted even while etcd
+// is too full to append anything, and that commits are then accepted again.
 func TestTrimWhileFull(t *testing.T) {
 	client, store, w := fullWriter(t)
 	w.Beat(t.Context(), 3)
