@@ -12,9 +12,9 @@
 //
 // The main invariant: every replay of the log leads to the same state, or the
 // daemon ends. Each commit is in the log exactly once, and the commits are in the
-// order of their global_seq. A Replayer compares the digest of the state after each batch with the one that
-// the write daemon stored. If they differ it returns a *ReplayError. The daemon must
-// then end, because it would serve wrong balances.
+// order of their global_seq. A Replayer compares the digest of the state after each
+// batch with the one that the write daemon stored. If they differ, it returns a
+// *ReplayError. The daemon must then end, because it would serve wrong balances.
 //
 // # The contract
 //
@@ -22,12 +22,12 @@
 // Time is set before a batch is judged, because the expires_in of a hold counts
 // from it. The driver stores all five and sets Chain. It rejects a frame that does
 // not follow the last one: First must be LastSeq+1, and Time at least LastTime.
-// Readers return the same five, and the same Chain. Chain identifies the whole log
+// Readers return the same values, and the same Chain. Chain identifies the whole log
 // up to the frame. A checkpoint with another Chain belongs to another log.
 //
 // Durability. When Append returns nil, the frame is durable as the driver defines
-// it. A Reader sees it then or a moment later. No Reader returns a frame before
-// that. Durable never decreases. Next never returns wal.ErrEnd while Durable is
+// it. A Reader sees it then or a moment later. No Reader returns a frame before it is
+// durable. Durable never decreases. Next never returns wal.ErrEnd while Durable is
 // ahead of the last frame returned.
 //
 // Errors must be compared with errors.Is and errors.As, because drivers wrap them.

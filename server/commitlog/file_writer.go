@@ -83,8 +83,8 @@ func (l *FileWriter) Driver() (name, path string) { return "file", l.dir }
 // Space returns the free bytes of the segment being written, and the directory.
 func (l *FileWriter) Space() (free int64, dir string) { return l.SegmentFree(), l.dir }
 
-// Readers returns the read daemons registered in the directory. It omits entries
-// that can't be read, since a read daemon may come or go at any moment.
+// Readers returns the live read daemons registered in the directory, ordered by name. It
+// returns nil if the list can't be read.
 func (l *FileWriter) Readers() (list []ReaderInfo) {
 	all, err := wal.ListReaders(l.dir, l.opt)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 
 // RestoreNear returns a state from which the log can be replayed up to commit seq
 // or to a time in Unix nanoseconds, and positions the log after that state. It is
-// the state of the newest valid checkpoint that is at or before both, and otherwise
-// the empty state. If there is no such checkpoint and the front of the log is
-// archived, it is the state of the oldest valid checkpoint, which is later than
-// requested. keys is the number of idempotency keys that the state remembers.
+// the state of the newest valid checkpoint that is at or before both. If there is none,
+// it is the empty state or, if the front of the log is archived, the state of the oldest
+// valid checkpoint, which is later than requested. keys is the number of idempotency
+// keys that the state remembers.
 func RestoreNear(store CheckpointStore, l Reader, keys int, seq uint64, time int64) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {

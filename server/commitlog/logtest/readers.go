@@ -13,7 +13,7 @@ import (
 
 const long = time.Minute // longer than any wait in these tests
 
-// seek tests that Next returns the frame that holds the commit.
+// seek tests that Next, after Seek, returns the frame that holds the commit.
 func seek(t *testing.T, l *log) {
 	l.start()
 	r := l.reader()
@@ -43,8 +43,8 @@ func seek(t *testing.T, l *log) {
 	l.wantNext(r, 6)
 }
 
-// seekAfter tests that Next returns the frame after a place, and that SeekAfter
-// rejects a place that is not in the log.
+// seekAfter tests that Next, after SeekAfter, returns the frame that follows the place,
+// and that SeekAfter rejects a place that is not in the log.
 func seekAfter(t *testing.T, l *log) {
 	l.start()
 	for range 4 {
