@@ -1,6 +1,6 @@
 // Package server runs the two daemons of a ledger. The programs of the daemons
-// import it for NewProgram and Main, ledgerctl for RunWrite and RunRead. The
-// daemons are in packages of their own:
+// import it for NewProgram and Main, and ledgerctl imports it for RunWrite and RunRead.
+// The daemons are in packages of their own:
 //
 //	server               runs either daemon, and turns its error into an exit code
 //	server/writer        the write daemon: judges transactions and makes them durable
