@@ -47,8 +47,8 @@ func TestNamesInRequests(t *testing.T) {
 	}
 }
 
-// TestConditionsAlone checks that a commit rejects a transaction that has only
-// conditions, but preflight accepts it.
+// TestConditionsAlone checks that a transaction that has only conditions is rejected in
+// a commit request, but accepted by preflight.
 func TestConditionsAlone(t *testing.T) {
 	const balance = `{"op":"RequireBalance","args":{"container_id":1,"class_id":1,"key":0,"at_least":1}}`
 	for _, tt := range []struct{ ops, want, preflight string }{

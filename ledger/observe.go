@@ -63,8 +63,8 @@ type observation struct {
 	changes []Change
 }
 
-// observeOp adds the changes that op made. from is the index of the first of its undo
-// entries.
+// observeOp adds the changes that op made. The argument from is the index of the first of
+// its undo entries.
 func (s *State) observeOp(op *Op, from int) {
 	if s.observed.full() {
 		s.observedFull()

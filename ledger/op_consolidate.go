@@ -75,8 +75,8 @@ func (s *State) rejoin(piece uint32) {
 }
 
 // MaxConsolidated is the maximum number of stacks that one transaction may move with
-// ConsolidateStacks. The cost of this operation grows with the number of stored
-// stacks, and no other transaction is applied in the meantime.
+// ConsolidateStacks. The cost of this operation grows with the number of stacks that it
+// merges, and no other transaction is applied in the meantime.
 const MaxConsolidated = 100_000
 
 // wantFewStacks rejects a consolidation of more stacks than a transaction may move.

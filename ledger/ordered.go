@@ -96,7 +96,7 @@ func (o *ordered) fill(refs []uint32) {
 }
 
 // walk visits the records from the given position on, until visit returns false. Then the
-// result is false too. visit must not change the order.
+// result is false too. The function visit must not change the order.
 func (o *ordered) walk(at position, visit func(ref uint32) bool) bool {
 	p, i := o.seek(at)
 	for ; p < len(o.pages); p, i = p+1, 0 {

@@ -5,7 +5,7 @@ package ledger
 // plain JSON: a body that is not JSON is MalformedJSON, whatever else is wrong
 // with it. So exact errors cost valid requests nothing.
 
-// ParseLimits are the limits on a body that an operator can configure.
+// ParseLimits are the limits on a body that depend on the configuration or the endpoint.
 type ParseLimits struct {
 	Nesting    int  // levels of JSON, the outermost value being level 1; 0 means DefaultNesting
 	Conditions bool // accept a transaction that has only conditions, as preflight does
@@ -103,8 +103,8 @@ func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	return true
 }
 
-// rewind returns to an earlier position. That position must be outside of every
-// value that skip has begun but not finished.
+// rewind returns to an earlier position. That position must be outside every value that
+// skip has begun but not finished.
 func (p *requestParser) rewind(pos int) {
 	p.pos, p.spaces, p.err = pos, 0, nil
 	p.names, p.text, p.open = p.names[:0], p.text[:0], p.open[:0]
@@ -174,8 +174,8 @@ func (p *requestParser) fields(table []fieldName, value func(i int) bool) (seen 
 	return seen, p.err == nil
 }
 
-// field reads a field name and its colon and returns its index in the table. It
-// returns -1 on a fault, for example an unknown or repeated name. guess is the
+// field reads a field name and its colon and returns its index in the table. It returns
+// -1 on a fault, for example an unknown or repeated name. The argument guess is the
 // likely index.
 func (p *requestParser) field(table []fieldName, guess int, seen *uint) int {
 	i := -1

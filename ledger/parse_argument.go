@@ -88,8 +88,8 @@ var valueRanges = [...]valueRange{
 	ArgTime:                {1, MaxTime, "an integer of seconds since 1970, from 1 to 253402300799"},
 }
 
-// argument reads the value of argument i. level is the nesting level of a value
-// that is an object.
+// argument reads the value of argument i. The parameter level is the nesting level of a
+// value that is an object.
 func (p *requestParser) argument(op *Op, i, level int) bool {
 	t := opSpecs[op.Kind].args[i].Type
 	r := &valueRanges[t]

@@ -120,8 +120,8 @@ func (p *requestParser) repeat(f *form, tx *Transaction) bool {
 }
 
 // read reads the transaction that begins at d[pos]. It stores the integers in ops, and
-// returns the key and the position after the transaction. end is negative if the
-// transaction does not have the form.
+// returns the key and the position after the transaction. The result end is negative if
+// the transaction does not have the form.
 func (f *form) read(ops []Op, d []byte, pos int) (key []byte, end int) {
 	for i := range f.parts {
 		part := &f.parts[i]

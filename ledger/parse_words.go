@@ -149,7 +149,7 @@ func isNumber(value string) bool {
 	return value != "" && (value[0] == '-' || value[0]-'0' <= 9) && s.skip(1) && s.end()
 }
 
-// splitWords splits at whitespace outside of double quotes, which are removed.
+// splitWords splits at whitespace outside double quotes, and removes the quotes.
 func splitWords(s string) (list []string, err error) {
 	var word strings.Builder
 	inWord, inQuotes := false, false

@@ -58,8 +58,8 @@ func (p *Past) Instance(c *Change) {
 	s.clearUndo()
 }
 
-// Bare returns the finished state without the contents of the container. Only the numbers
-// of its stacks and instances are set.
+// Bare returns the finished state with the container and the numbers of its stacks and
+// instances, but without its contents.
 func (p *Past) Bare(updated uint64, stacks, instances int) *State {
 	c := p.s.containers.at(p.cref)
 	c.stacks, c.instances = uint32(stacks), uint32(instances)

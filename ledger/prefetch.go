@@ -6,7 +6,7 @@ import "unsafe"
 // transfer: for a slot of the index of containers, the container, a slot of the
 // index of stacks, and the stack. Prefetch takes these steps for a group of
 // operations together, before the first of them is applied: first all slots,
-// then all containers, and so on. So the processor waits as long for a whole group
+// then all containers, and so on. So the processor waits about as long for a whole group
 // as for one operation. For a plain transfer it also guesses, and needs neither
 // index if the guesses are right. What it finds is a hint; nothing depends on it.
 

@@ -207,10 +207,10 @@ func randomStateArg(r *rand.Rand, arg Arg) int64 {
 	}
 }
 
-// TestRandomOperations applies random transactions to one state, with undone
-// ones in between. It applies only the accepted ones to two other states, to
-// one of them from the records. All three must always show the same and satisfy
-// the invariants.
+// TestRandomOperations applies random transactions to one state, and undoes some of them.
+// It applies those that were accepted and not undone to two other states: directly to
+// one, and by replaying their records to the other. All three states must always show the
+// same and satisfy the invariants.
 func TestRandomOperations(t *testing.T) {
 	seeds := []uint64{1, 2, 3, 4, 5, 6}
 	if *seedFlag != 0 {

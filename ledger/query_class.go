@@ -18,9 +18,9 @@ func (s *State) classInfo(ref uint32) ClassInfo {
 	return ClassInfo{ID: k.id, Code: s.nameOf(classCodes, ref), Name: k.name, Fungible: k.fungible, Decimals: int(k.decimals), RegisteredSeq: k.registered}
 }
 
-// Classes appends up to limit classes, ordered by id. The argument after is the last
-// id already read, or 0; the page starts with the next one. more reports whether there
-// are others.
+// Classes appends up to limit classes, ordered by id. The argument after is the last id
+// already read, or 0; the page starts with the next one. The result more reports whether
+// there are others.
 func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInfo, more bool) {
 	treeWalk(classesByID{s}, s.classTree, rank{major: after}, func(ref uint32) bool {
 		if limit <= 0 {
@@ -47,8 +47,8 @@ const (
 )
 
 // ShapePage appends up to limit shapes of a class, ordered by key, with the null key
-// first. It skips the shapes up to and including the position after. more reports
-// whether there are others. Error: ClassNotFound.
+// first. It skips the shapes up to and including the position after. The result more
+// reports whether there are others. Error: ClassNotFound.
 func (s *State) ShapePage(dst []ShapeInfo, class, after int64, limit int) (out []ShapeInfo, more bool, err *Error) {
 	kref := s.findClass(class)
 	if kref == 0 {
@@ -109,8 +109,8 @@ func (s *State) instanceInfo(ref uint32) InstanceInfo {
 	return info
 }
 
-// Children appends up to limit children of an instance, ordered by id. The argument
-// after is the last id already read, or 0; the page starts with the next one. more
+// Children appends up to limit children of an instance, ordered by id. The argument after
+// is the last id already read, or 0; the page starts with the next one. The result more
 // reports whether there are others. An unknown instance has none.
 func (s *State) Children(dst []int64, id, after int64, limit int) (out []int64, more bool) {
 	ref := s.findInstance(id)

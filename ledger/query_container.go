@@ -2,9 +2,9 @@ package ledger
 
 import "math"
 
-// Reads of containers and their contents. Reads change nothing, so any number may
-// run concurrently while no change does. With a limit below 1 a read returns no
-// rows, and more reports whether there are any.
+// Reads of containers and their contents. Reads change nothing, so any number may run
+// concurrently while no change does. With a limit below 1, a read returns no rows, and
+// its result more reports whether there are any.
 
 // Container returns a container. Error: ContainerNotFound.
 func (s *State) Container(id int64) (ContainerInfo, *Error) {
@@ -170,9 +170,9 @@ func (s *State) balance(ref uint32) Balance {
 	return Balance{ClassID: s.classes.at(r.class).id, Key: r.key, Quantity: r.quantity, Held: s.heldOf(r)}
 }
 
-// SlotEntries appends up to limit occupied slots, ordered by index. The argument after
-// is the last index already read, or -1; the page starts with the next one. more reports
-// whether there are others. Errors: ContainerNotFound, WrongContainerKind.
+// SlotEntries appends up to limit occupied slots, ordered by index. The argument after is
+// the last index already read, or -1; the page starts with the next one. The result more
+// reports whether there are others. Errors: ContainerNotFound, WrongContainerKind.
 func (s *State) SlotEntries(dst []SlotEntry, id int64, after int, limit int) (out []SlotEntry, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {

@@ -5,8 +5,8 @@ type Cell struct{ X, Y int }
 
 // Placements appends up to limit placements that overlap the region; nil is the whole
 // grid. They are ordered by the y, then the x, of their anchors. The argument after is
-// the last anchor already read, or nil; the page starts with the next one. more reports
-// whether there are others. Errors: ContainerNotFound, WrongContainerKind.
+// the last anchor already read, or nil; the page starts with the next one. The result
+// more reports whether there are others. Errors: ContainerNotFound, WrongContainerKind.
 func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell, limit int) (out []Placement, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {
@@ -67,8 +67,8 @@ func (w *placementWalk) take(ref uint32) bool {
 	return true
 }
 
-// region visits, row by row, only the anchors from which a placement of the
-// grid's largest width and height could reach the area.
+// region visits, row by row, only the anchors from which a placement as wide and as tall
+// as the largest ones in the grid could reach the area.
 func (w *placementWalk) region(a area, from rank) {
 	g := w.s.grids.at(w.c.grid)
 	left := int64(a.x - int(g.widest)) // anchors at or left of this don't reach

@@ -3,8 +3,9 @@ package ledger
 // Reads of holds, and the transaction that releases those that have expired.
 
 // Holds appends up to limit holds of the container, ordered by id. The argument after is
-// the last id already read, or 0; the page starts with the next one. more reports whether
-// there are others. Errors: ContainerNotFound, WrongContainerKind for Slots.
+// the last id already read, or 0; the page starts with the next one. The result more
+// reports whether there are others. Errors: ContainerNotFound, WrongContainerKind for
+// Slots.
 func (s *State) Holds(dst []HoldInfo, container, after int64, limit int) (out []HoldInfo, more bool, err *Error) {
 	cref := s.findContainer(container)
 	if cref == 0 {
@@ -37,8 +38,8 @@ func (s *State) Hold(id int64) (HoldInfo, *Error) {
 	return s.holdInfo(ref), nil
 }
 
-// MayReadHold returns nil if the hold exists in a container of one of the owners,
-// which are sorted. Error: Forbidden.
+// MayReadHold returns nil if the hold exists in a container of one of the owners, which
+// must be sorted. Error: Forbidden.
 func (s *State) MayReadHold(id int64, owners []int64) *Error {
 	p := Permit{Owners: owners}
 	if ref := s.findHold(id); ref == 0 || !p.allows(s.holderOf(ref).owner) {

@@ -8,10 +8,10 @@ import (
 
 // Reads by name.
 
-// ContainerNamed returns the id of the container with the name. owners limit the
-// client to containers of these owners, which are sorted; nil means no limit. The error
-// is ContainerNotFound without a limit. With a limit, it is Forbidden, whether there is no
-// such container or it has another owner.
+// ContainerNamed returns the id of the container with the name. The argument owners,
+// which must be sorted, limits the client to containers of these owners; nil means no
+// limit. The error is ContainerNotFound without a limit. With a limit, it is Forbidden,
+// whether there is no such container or it has another owner.
 func (s *State) ContainerNamed(name string, owners []int64) (int64, *Error) {
 	ref := s.findNamed(containerNames, name)
 	if owners != nil {
@@ -37,10 +37,10 @@ func (s *State) ClassCoded(code string) (int64, *Error) {
 
 // NamedContainers appends up to limit containers whose names begin with prefix, ordered
 // by name. The argument after is the last name already read, or ""; the page starts with
-// the next one. If more is true, there may be others that come after the name last.
-// owners, which are sorted, limit the result to containers of these owners; nil means no
-// limit. If f.Owner is not 0, it selects one owner. A page may be shorter than limit
-// although there is more.
+// the next one. If more is true, there may be others that come after the name last. The
+// argument owners, which must be sorted, limits the result to containers of these owners;
+// nil means no limit. If f.Owner is not 0, it selects one owner. A page may be shorter
+// than limit even if there are more.
 func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerFilter, owners []int64, after string, limit int) (out []ContainerInfo, last string, more bool) {
 	if owners == nil && f.Owner != 0 {
 		owners = []int64{f.Owner}

@@ -3,8 +3,8 @@ package ledger
 // Reads for tokens limited to the containers of certain owners. What does not
 // exist and what belongs to other owners look the same to them.
 
-// MayReadContainer returns nil if the container exists and belongs to one of the
-// owners, which are sorted. Error: Forbidden.
+// MayReadContainer returns nil if the container exists and belongs to one of the owners,
+// which must be sorted. Error: Forbidden.
 func (s *State) MayReadContainer(id int64, owners []int64) *Error {
 	p := Permit{Owners: owners}
 	if ref := s.findContainer(id); ref == 0 || !p.allows(s.containers.at(ref).owner) {
@@ -14,7 +14,7 @@ func (s *State) MayReadContainer(id int64, owners []int64) *Error {
 }
 
 // MayReadInstance returns nil if the instance, or the root of the tree of attachments
-// that it is in, is in a container of one of the owners, which are sorted. Error:
+// that it is in, is in a container of one of the owners, which must be sorted. Error:
 // Forbidden.
 func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 	p := Permit{Owners: owners}
@@ -27,7 +27,7 @@ func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 	return instanceForbidden("instance_id", id)
 }
 
-// ContainersOf is like Containers, for several owners, which are sorted. It appends
+// ContainersOf is like Containers, for several owners, which must be sorted. It appends
 // containers of any of these owners; if kind is not 0, only those of that kind.
 func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind ContainerKind, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	if len(owners) == 1 {

@@ -17,9 +17,9 @@ func (e *DivergenceError) Error() string {
 	return fmt.Sprintf("ledger: commit %d does not replay as it was accepted: %s", e.Seq, e.What)
 }
 
-// Replay applies a record of the log as commit Seq()+1, compares what the
-// ledger decides with the decisions in the record, and remembers the result under
-// the record's key. at is the time of the frame that holds the record. The error is a
+// Replay applies a record of the log as commit Seq()+1, compares what the ledger decides
+// with the decisions in the record, and remembers the result under the record's key. The
+// argument at is the time of the frame that holds the record. The error is a
 // *DivergenceError; after it, the state is unchanged.
 func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	s.replaying = true

@@ -133,8 +133,8 @@ func (s *State) reachesInstance(id int64) bool {
 	return ref != 0 && s.mayUse(ref)
 }
 
-// hideReversed replaces an error that names something the sender may not use. An inverse
-// operation takes such a name from the reversed commit, so the sender may not know it.
+// hideReversed replaces an error that names something the sender may not use. The sender
+// did not name it: the inverse operation takes the name from the reversed commit.
 func (s *State) hideReversed(tx *Transaction, err *Error) *Error {
 	if tx.inverse != nil && s.doing.limited && err.Code == Forbidden {
 		return commitForbidden(tx.Reverses)

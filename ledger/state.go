@@ -80,10 +80,10 @@ func NewState(c Config) *State {
 // Seq returns the global_seq of the last applied commit, or 0 if there is none.
 func (s *State) Seq() uint64 { return s.seq }
 
-// Apply checks and applies tx as commit Seq()+1, and stores the outcome in out. at is
-// the time of the batch that will hold the commit, in Unix nanoseconds, at least that of
-// the previous commit. An error names the operation at fault, if it is about one. After
-// an error the state is unchanged and out is empty.
+// Apply checks and applies tx as commit Seq()+1, and stores the outcome in out. The
+// argument at is the time of the batch that will hold the commit, in Unix nanoseconds. It
+// must not be before the time of the previous commit. An error names the operation at
+// fault, if it is about one. After an error the state is unchanged and out is empty.
 func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	out.Reset()
 	if len(tx.Ops) == 0 && (tx.inverse == nil || tx.inverse.refused == nil) {

@@ -63,9 +63,9 @@ func (tx *Transaction) isPlainTransfer() bool {
 // sides. The caller has begun the commit. transferAhead returns false, and has changed
 // nothing, if the transaction is not a plain transfer or would be rejected, if the stacks
 // are different ones or have holds, if a container is not Standard, or if the transfer
-// would empty the source. So it changes only the quantities of the stacks
-// and the updated_seq of their containers. The results of Prefetch may be out of date,
-// so each record is compared with the arguments.
+// would empty the source. So it changes only the quantities of the stacks and the
+// updated_seq of their containers. The results of Prefetch may be out of date, so each
+// record is compared with the arguments.
 func (s *State) transferAhead(tx *Transaction, undo bool) bool {
 	if tx.sides == 0 || !tx.isPlainTransfer() {
 		return false

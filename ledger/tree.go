@@ -159,7 +159,8 @@ func treeNext(t nodes, root uint32, r rank) uint32 {
 }
 
 // treeWalk visits the nodes with ranks higher than the argument after, in order, until
-// visit returns false. Then the result is false too. visit must not change the tree.
+// visit returns false. Then the result is false too. The function visit must not change
+// the tree.
 func treeWalk(t nodes, root uint32, after rank, visit func(ref uint32) bool) bool {
 	for root != 0 {
 		l := *t.links(root)

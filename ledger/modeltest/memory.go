@@ -48,8 +48,8 @@ func (m *Model) Submit(tx *ledger.Transaction, batchSeq uint32) Answer {
 	return Answer{Seq: m.seq, BatchSeq: batchSeq, Out: out}
 }
 
-// Remember stores a commit with a key, and forgets the oldest one if there are
-// more than the memory's size. The transaction must not change afterwards.
+// Remember stores a commit that has a key, and forgets the oldest one if more than
+// memorySize are stored. The transaction must not change afterwards.
 func (m *Model) Remember(tx *ledger.Transaction, out ledger.Outcome, seq uint64, batchSeq uint32) {
 	if len(tx.Key) == 0 {
 		return

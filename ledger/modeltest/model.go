@@ -82,8 +82,8 @@ type instance struct {
 	parent     int64 // 0: not attached
 }
 
-// New returns an empty ledger. keys is the number of idempotency keys that it
-// remembers.
+// New returns an empty ledger. The argument keys is the number of idempotency keys that
+// it remembers.
 func New(keys int) *Model {
 	return &Model{nextInstance: 1, nextAssigned: [2]int64{ledger.FirstAssigned, ledger.FirstAssigned}, memorySize: keys,
 		containers: map[int64]*container{}, classes: map[int64]*class{}, instances: map[int64]*instance{},
@@ -227,7 +227,7 @@ type detail struct {
 	value any // int64 or string
 }
 
-// check rejects the transaction with code unless ok.
+// check rejects the transaction with the given code unless ok is true.
 func (r *run) check(ok bool, code ledger.Code, details ...detail) {
 	if ok {
 		return

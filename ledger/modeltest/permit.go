@@ -6,10 +6,10 @@ import (
 	"assetledger/ledger"
 )
 
-// The rule about owners, written independently of package ledger. A sender limited
-// to owners may touch only what is in containers of these owners, directly or
-// through attachments, and what the transaction itself has minted or taken out
-// of them. It must not leave an instance outside of all containers.
+// The rule about owners, written independently of package ledger. A sender limited to
+// owners may touch only what is in containers of these owners, directly or through
+// attachments, and what the transaction itself has minted or taken out of them. It must
+// not leave an instance outside all containers.
 
 // ours reports whether the sender may touch what belongs to the owner; 0 stands for no
 // owner.
