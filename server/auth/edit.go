@@ -26,11 +26,11 @@ func NewToken() string {
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Edit changes the file at path, and follows symbolic links. change gets the lines
-// and returns the new ones. Edit checks the result as a whole and replaces the file
-// atomically, so a daemon that reads it in the meantime sees either the old file or
-// the new one. Concurrent edits wait for each other. A missing file is created,
-// readable and writable only by its owner.
+// Edit changes the file at path, and follows symbolic links. The function change gets the
+// lines and returns the new ones. Edit checks the result as a whole and replaces the file
+// atomically, so a daemon that reads it in the meantime sees either the old file or the
+// new one. Concurrent edits wait for each other. A missing file is created, readable and
+// writable only by its owner.
 func Edit(path string, change func(lines []string) ([]string, error)) error {
 	f, err := lockFile(path)
 	if err != nil {
@@ -161,10 +161,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Add adds an entry to the file. It returns ErrTaken if the name exists, unless
-// again is set: then the client gets an additional credential. If handOut is not
-// nil, it is called before the credential is valid, to give it to the client. If
-// handOut fails, the file stays as it was.
+// Add adds an entry to the file. It returns ErrTaken if the name exists, unless the
+// argument again is set. Then the client gets an additional credential. If handOut is not
+// nil, it is called before the credential is valid, to give it to the client. If handOut
+// fails, the file stays as it was.
 func Add(path string, e Entry, again bool, handOut func() error) error {
 	if err := e.check(); err != nil {
 		return err

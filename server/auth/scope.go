@@ -11,7 +11,7 @@ type Scope uint8
 // The scopes. Admin includes everything, even what later versions add.
 const (
 	Commit   Scope = 1 << iota // everything under /v1/commit
-	Register                   // register classes and shapes, also inside a transaction
+	Register                   // register classes and shapes, and rename classes, also inside a transaction
 	Read                       // everything under /v1/read/
 	Metrics                    // /v1/metrics and /v1/status
 	Admin
