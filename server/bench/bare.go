@@ -13,10 +13,10 @@ import (
 
 // The bare server is net/http with the least work that a handler can do: it
 // reads the body, and responds with fixed JSON about as long as the ledger's. It is
-// what "bare" means in the table. It runs as a process of its
-// own, with Go's default garbage collector settings instead of the daemons', unless
-// GOGC is set. At /v1/durable it does the least work that a durable handler can do:
-// it writes and syncs a block before it responds.
+// what "bare" means in the table. It runs as a process of its own, with Go's default
+// garbage collector settings instead of the daemons', unless GOGC is set. At
+// /v1/durable it does the least work that a durable handler can do: it writes and syncs
+// a block before it responds.
 
 const (
 	bareCommit   = `{"global_seq":1234567,"batch_seq":12,"minted_instances":[],"metadata":{}}`

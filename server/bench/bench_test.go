@@ -83,8 +83,8 @@ func TestOnlyWithoutMatch(t *testing.T) {
 	}
 }
 
-// TestGoalsOfSpeedAreRatios checks that no goal is a rate that depends only on
-// the machine.
+// TestGoalsOfSpeedAreRatios checks that no goal is an absolute rate, which would depend
+// on the machine.
 func TestGoalsOfSpeedAreRatios(t *testing.T) {
 	for _, r := range rows() {
 		for _, g := range r.goals {

@@ -136,8 +136,8 @@ func (b *bench) beside(p *process, name string, streams int) probe {
 	}}
 }
 
-// lone measures one client's commits from a separate process. In the process of
-// the streams, it would wait for its turn among their goroutines.
+// lone measures one client's commits from a separate process. In the process that sends
+// the streams, the client would wait for its turn among their goroutines.
 func (b *bench) lone(url string) (p50, p99 float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
