@@ -29,7 +29,7 @@ type quota struct {
 	compacted   int64 // total bytes appended at the time of the last compaction
 }
 
-// tight reports whether etcd is so full that commits will be rejected soon.
+// tight reports whether the space in use has reached warnAt.
 func (q *quota) tight() bool { return q.percent() >= warnAt }
 
 // Shares of the quota, in percent.

@@ -15,8 +15,8 @@ import (
 // There are two kinds of copies of the log on other hosts: complete ones of daemons
 // that stand by, and mirrors that read daemons fill over HTTP. Mirrors don't use
 // etcd, so the daemon that they read from announces them. A mirror may have begun
-// with a checkpoint, without the frames before it. Its copy then depends on its
-// checkpoints: it counts only up to the older of the two that it keeps.
+// with a checkpoint, without the frames before it. It then depends on its checkpoints,
+// and counts only up to the older of the two that it keeps.
 
 // A mirror is the announced progress of a copy.
 type mirror struct {

@@ -98,8 +98,8 @@ func TestTrimsWhatTwoLivingCopiesHave(t *testing.T) {
 	}
 }
 
-// TestStandbyTellsOfItsMirrors checks that a standby announces the mirrors that
-// read from it, and that it counts as alive although nothing is appended.
+// TestStandbyTellsOfItsMirrors checks that a standby announces the mirrors that read
+// from it, and that the standby counts as alive even while nothing is appended.
 func TestStandbyTellsOfItsMirrors(t *testing.T) {
 	l := newTrimmed(t, 3)
 	d := newDriver(t, l.client, "/log", "b")

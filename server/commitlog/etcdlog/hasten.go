@@ -47,10 +47,10 @@ type expiry struct {
 	low   time.Time // time since which the lease is known to have less than a second left; zero if it has more
 }
 
-// over reports whether a lease has expired. left is the number of seconds until it
-// expires, rounded down, at some moment between asked and heard. Two zeroes a second
-// apart prove that it has expired, because a lease that was renewed in between would
-// have more left.
+// over reports whether a lease has expired. The argument left is the number of seconds
+// until it expires, rounded down, at some moment between asked and heard. Two zeroes a
+// second apart prove that it has expired, because a lease that was renewed in between
+// would have more left.
 func (e *expiry) over(lease, left int64, asked, heard time.Time) bool {
 	if lease != e.lease || left > 0 {
 		*e = expiry{lease: lease}

@@ -81,9 +81,9 @@ func valueOf(r *etcd.TxnResult, key string) []byte {
 const claimsAtOnce = 20
 
 // claim takes the writer's place and makes this daemon the only one that can append, in
-// one transaction. h is the head as last read. No earlier writer can
-// append anything after the returned head, mine. claim returns wal.ErrLocked if
-// another daemon has the place.
+// one transaction. h is the head as last read. No earlier writer can append anything
+// after the returned head, mine. claim returns wal.ErrLocked if another daemon has the
+// place.
 func (s *site) claim(ctx context.Context, h head, lease int64, value []byte) (mine head, err error) {
 	again, nonce := s.tries(ctx), s.nonce()
 	for n := 1; ; n++ {
@@ -132,7 +132,7 @@ func (s *site) become(ctx context.Context, h head, apply func(*wal.Frame) error)
 	return newWriter(s, h, lease, value), nil
 }
 
-// look reads the head and the active writer. who is nil if there is no writer.
+// look reads the head and the active writer. The result who is nil if there is no writer.
 func (s *site) look(ctx context.Context) (h *head, who *active, err error) {
 	r, err := s.API.Txn(ctx, &etcd.Txn{Then: []etcd.Op{{Get: s.headKey()}, {Get: s.activeKey()}}})
 	if err != nil {

@@ -206,7 +206,8 @@ func (s *site) fill(ctx context.Context, upTo uint64, apply func(*wal.Frame) err
 	return errors.Join(s.applyFrom(from+1, apply), filled) // also apply what was copied before an error
 }
 
-// applyFrom calls apply with the frames of this host's copy, beginning at a commit.
+// applyFrom calls apply with the frames of this host's copy, beginning with the frame
+// that holds commit seq.
 func (s *site) applyFrom(seq uint64, apply func(*wal.Frame) error) error {
 	if err := s.local.SyncCopy(); err != nil {
 		return err
