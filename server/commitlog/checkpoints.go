@@ -50,10 +50,10 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 	return ledger.NewState(ledger.Config{IdempotencyKeys: keys}), wal.Place{}, err
 }
 
-// Load reads one checkpoint, and positions the log after it. keys is the number of
-// idempotency keys that the state must hold. Load returns the errors of the store, of
-// ledger.ReadCheckpoint and of Reader.SeekAfter, and an error if the checkpoint belongs
-// to another log or commit.
+// Load reads one checkpoint, and positions the log after it. The argument keys is the
+// number of idempotency keys that the state must hold. Load returns the errors of the
+// store, of ledger.ReadCheckpoint and of Reader.SeekAfter, and an error if the checkpoint
+// belongs to another log or commit.
 func Load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State, wal.Place, error) {
 	f, err := store.Open(seq)
 	if err != nil {

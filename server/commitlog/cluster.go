@@ -25,7 +25,9 @@ const CopiesWanted = 2
 
 // A Member is a daemon of a Cluster that stands by.
 type Member interface {
-	// Restore does the same as Writer.Restore, on this daemon's copy of the log.
+	// Restore returns the state of the newest valid checkpoint of this daemon's copy of
+	// the log, or the empty state. Follow then continues after it. The argument keys is
+	// the number of idempotency keys that the state remembers.
 	Restore(keys int, log *slog.Logger) (*ledger.State, error)
 	// Follow calls apply with every durable batch after the restored state. It
 	// returns when this daemon has become the writer and has applied every batch.

@@ -37,8 +37,8 @@ type Source interface {
 // A Writer is an open log, as the write daemon uses it.
 type Writer interface {
 	// Restore returns the state of the newest valid checkpoint, or the empty state.
-	// Replay then continues after it. keys is the number of idempotency keys that
-	// the state remembers. Restore is called at most once, before Replay.
+	// Replay then continues after it. The argument keys is the number of idempotency keys
+	// that the state remembers. Restore is called at most once, before Replay.
 	Restore(keys int, log *slog.Logger) (*ledger.State, error)
 	// Replay calls apply with every durable batch after the restored state, in
 	// order. It is called before the first Append. It changes nothing in the log

@@ -40,7 +40,7 @@ func IsDamage(err error) bool {
 // ProgressAfter is the interval at which a replay logs its progress.
 const ProgressAfter = 5 * time.Second
 
-// PrefetchAhead is the number of transactions, of a batch request or of the log,
+// PrefetchAhead is the maximum number of transactions, of a batch request or of the log,
 // whose data is prefetched before the first of them is applied.
 const PrefetchAhead = 32
 
@@ -71,7 +71,8 @@ func NewReplayer(state *ledger.State) *Replayer {
 func (r *Replayer) State() *ledger.State { return r.state }
 
 // Replay applies the rest of the log to a state. Before it applies a batch, it stores
-// the batch's last commit in *at. The error is a *ReplayError, an error of the log, or that of ctx.
+// the batch's last commit in *at. The error is a *ReplayError, an error of the log, or
+// that of ctx.
 func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger, at *atomic.Uint64) error {
 	start := time.Now()
 	r, told := NewReplayer(state), start

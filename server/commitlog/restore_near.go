@@ -7,12 +7,12 @@ import (
 	"assetledger/wal"
 )
 
-// RestoreNear returns a state from which the log can be replayed up to commit seq
-// or to a time in Unix nanoseconds, and positions the log after that state. It is
-// the state of the newest valid checkpoint that is at or before both. If there is none,
-// it is the empty state or, if the front of the log is archived, the state of the oldest
-// valid checkpoint, which is later than requested. keys is the number of idempotency
-// keys that the state remembers.
+// RestoreNear returns a state from which the log can be replayed up to commit seq or to a
+// time in Unix nanoseconds, and positions the log after that state. It is the state of
+// the newest valid checkpoint that is at or before both. If there is none, it is the
+// empty state or, if the front of the log is archived, the state of the oldest valid
+// checkpoint, which is later than requested. The argument keys is the number of
+// idempotency keys that the state remembers.
 func RestoreNear(store CheckpointStore, l Reader, keys int, seq uint64, time int64) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {
