@@ -276,9 +276,9 @@ func TestNamedContainers(t *testing.T) {
 	}
 }
 
-// TestCheckpointNamesRefused checks that a checkpoint is rejected if a name in it is a
-// duplicate, invalid, changed, missing or in the wrong place, or if it has an item of
-// an unknown kind.
+// TestCheckpointNamesRefused checks that a checkpoint is rejected if a name in it is
+// duplicated, invalid, changed, missing or in the wrong place, or if an item is of an
+// unknown kind.
 func TestCheckpointNamesRefused(t *testing.T) {
 	load := func(change func(items []byte) []byte) error {
 		s := NewState(Config{})
@@ -317,7 +317,7 @@ func TestCheckpointNamesRefused(t *testing.T) {
 	}
 }
 
-// TestNamesLeaveNoTrace checks that only a checkpoint with names has version 2, and
+// TestNamesLeaveNoTrace checks that names raise the version of a checkpoint to 2, and
 // that removed names leave no trace in the digest.
 func TestNamesLeaveNoTrace(t *testing.T) {
 	plain, named := NewState(Config{}), NewState(Config{})

@@ -46,8 +46,8 @@ func lived(t *testing.T) *History {
 	return h
 }
 
-// find returns the index of the first request with the ending o. It searches from
-// the given index on.
+// find returns the index of the first request that has the ending o and is at the given
+// index or later.
 func find(t *testing.T, h *History, o Ending, from int) int {
 	t.Helper()
 	for i := from; i < len(h.Requests); i++ {

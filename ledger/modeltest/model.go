@@ -24,7 +24,7 @@ import (
 type Model struct {
 	seq          uint64   // global_seq of the last commit
 	nextInstance int64    // the next instance id
-	nextAssigned [2]int64 // the next ids that the ledger assigns: to a container, to a class
+	nextAssigned [2]int64 // the next ids that the ledger assigns: for containers, for classes
 	containers   map[int64]*container
 	classes      map[int64]*class
 	instances    map[int64]*instance

@@ -113,7 +113,8 @@ func touches(region *ledger.Rect, x, y int64) bool {
 	return within(x, region.X, region.Width) && within(y, region.Y, region.Height)
 }
 
-// Placements returns what is in a grid, ordered by the y, then the x, of its anchor.
+// Placements returns the placements in a grid, ordered by the y, then the x, of their
+// anchors.
 func (m *Model) Placements(id int64, region *ledger.Rect, after *ledger.Cell, limit int) ([]ledger.Placement, bool, ledger.Code) {
 	c := m.containers[id]
 	if c == nil {
