@@ -29,9 +29,8 @@ type derived struct {
 	value      func() float64 // called after measure
 }
 
-// A goal is a bound on a number that is computed from the probes of one round.
-// The median over the rounds is compared. The function of returns NaN if a probe is
-// absent.
+// A goal is a bound on a number that is computed from the probes of one round. The median
+// over the rounds is compared. The number is NaN if a probe is absent.
 type goal struct {
 	what   string
 	of     func(v values) float64
