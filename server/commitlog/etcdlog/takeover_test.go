@@ -245,8 +245,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// lateReads is an etcd client whose reads take long: after each read, it calls the
-// function meanwhile before it returns the reply.
+// lateReads is an etcd client with slow reads: it calls the function in meanwhile before
+// it returns the result of a read.
 type lateReads struct {
 	etcd.API
 	meanwhile func()
@@ -331,8 +331,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestTrim checks that the frames that two other hosts have are deleted, except for the
-// tail, and no others.
+// TestTrim checks that frames are deleted once two other hosts have them, that no other
+// frames are deleted, and that the tail is kept.
 func TestTrim(t *testing.T) {
 	store := etcdfake.NewStore()
 	client := &etcdfake.Client{Store: store}
