@@ -40,8 +40,8 @@ func IsDamage(err error) bool {
 // ProgressAfter is the interval at which a replay logs its progress.
 const ProgressAfter = 5 * time.Second
 
-// PrefetchAhead is the maximum number of transactions, of a batch request or of the log,
-// whose data is prefetched before the first of them is applied.
+// PrefetchAhead is the maximum number of transactions, of a group of requests, a batch
+// request or the log, whose data is prefetched before the first of them is applied.
 const PrefetchAhead = 32
 
 // A Replayer applies the batches of a log to a state. After each batch it compares
