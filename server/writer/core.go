@@ -19,9 +19,9 @@ type Core struct {
 }
 
 // NewCore returns a core with a state that is at the end of the log. queue is the
-// maximum number of waiting requests. The function now returns the time in Unix
-// nanoseconds. The function durable is called with each batch that becomes durable;
-// the frame is valid only during the call.
+// maximum number of waiting requests. now is the clock, in Unix nanoseconds. durable is
+// called with each batch that becomes durable; the frame is valid only during the
+// call.
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
 	log := slog.New(slog.DiscardHandler)
 	c := &Core{
@@ -55,8 +55,8 @@ func NewCoreStream(stopOnError bool) *CoreStream {
 }
 
 // SubmitBlock queues lines of a stream, and returns a submission for each line. The
-// lines are judged after all earlier lines of the stream. The caller must not use
-// them afterwards. If SubmitBlock returns an error, nothing was queued.
+// lines are judged after all earlier lines of the stream. The caller must not use the
+// slice afterwards. If SubmitBlock returns an error, nothing was queued.
 func (c *Core) SubmitBlock(s *CoreStream, lines []ledger.Transaction) ([]*Submission, *ledger.Error) {
 	r := &request{bulk: true, lane: &s.lane, BatchRequest: ledger.BatchRequest{Txs: lines, StopOnError: s.stopOnError}}
 	r.judged()
@@ -136,7 +136,7 @@ func (c *Core) Fail(err error) {
 	c.events()
 }
 
-// Failed reports whether the log has failed. Then all submissions have a result.
+// Failed reports whether the log has failed. If it has, all submissions have a result.
 func (c *Core) Failed() bool { return c.seq.failed != nil }
 
 // Stop rejects new transactions, and reports whether all accepted ones have a
@@ -155,7 +155,7 @@ func (c *Core) append() {
 	b := q.inFlight
 	select {
 	case <-q.sync.in:
-	default: // an earlier Sync received the batch, and the log rejected it for the time being
+	default: // an earlier call received the batch, and the log rejected it for the time being
 	}
 	err := q.sync.append(b)
 	if why := stallOf(err); why != nil {

@@ -85,8 +85,8 @@ func (d *daemon) drain() {
 	d.streams.endAll(d.ending())
 }
 
-// Run runs a write daemon until ctx is done, and then returns nil, or until it
-// can't continue:
+// Run runs a write daemon until ctx is done or the daemon can't continue. After an
+// orderly stop it returns nil. Its steps are:
 //
 //	lock and recover the log → replay it → release expired holds → listen, report ready → serve → stop in reverse
 //
@@ -165,8 +165,8 @@ func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) er
 	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq().sync.failed, func() {
 		c.Notify.Stopping("answering accepted requests")
 		d.drain()
-		// The first half of the time is for judging, the second for sending
-		// responses.
+		// The first half of the shutdown timeout is for judging, the second for
+		// sending responses.
 		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq().hurry.Store(true) })
 	})
 	stopped := make(chan struct{})

@@ -207,7 +207,7 @@ func TestWriterDoesNotStart(t *testing.T) {
 	}
 }
 
-// A failingFS fails every sync of a segment once broken is closed.
+// A failingFS fails every sync of a file once broken is closed.
 type failingFS struct {
 	wal.FS
 	broken chan struct{}
@@ -238,7 +238,7 @@ func (f failingFile) Sync() error {
 }
 
 // When a sync fails, the daemon responds that the outcome is unknown, and ends
-// with the error, which is not damage.
+// with the error, which does not count as damage.
 func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	broken := make(chan struct{})
 	dir := t.TempDir()

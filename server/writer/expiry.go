@@ -12,8 +12,8 @@ import (
 const expiryCheck = time.Second / 2
 
 // releaseBytes is the maximum size of one ReleaseHold in a record, in bytes: its
-// kind, its mask and the hold's id. releaseRest is more than the rest of the
-// record.
+// kind, its mask and the hold's id. releaseRest is an upper bound for the size of the
+// rest of the record.
 const (
 	releaseBytes = 1 + 1 + 9
 	releaseRest  = 64

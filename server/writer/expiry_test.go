@@ -180,7 +180,7 @@ func TestExpiryAtStart(t *testing.T) {
 	w.post(200, "/v1/commit", vault(expiresAt(110), expiresAt(120), `,"expires_in":1000`))
 	w.stop()
 	settle := `{"operations":[{"op":"SettleHold","args":{"hold_id":1,"to_container":2,"keep":true}}]}`
-	l.log.Truncate(1) // as if it was killed before it released the holds that expired long ago
+	l.log.Truncate(1) // as if the ledger had been killed before it released the holds, which expired long ago
 
 	kept := startWriter(t, l, func(c *Config) { c.Expire = false })
 	<-kept.seq().caughtUp.done

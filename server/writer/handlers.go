@@ -26,7 +26,7 @@ func (d *daemon) routes() []httpserver.Route {
 	}, d.mirroring.Routes()...)
 }
 
-// writes does the same as accepts, and also counts rejections.
+// writes wraps handle as accepts does, and also counts rejections.
 func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Handler {
 	handle = d.accepts(media, handle)
 	return func(x *httpserver.Exchange) *ledger.Error {
@@ -76,8 +76,8 @@ func (d *daemon) settle(r *request) *ledger.Error {
 	return g.err
 }
 
-// unjudged is the error of a preflight for which the log can't confirm that this
-// daemon is the writer, or that what it was judged against is durable.
+// unjudged is the error of a preflight if the log can't confirm that this daemon is
+// the writer, or that the state that the preflight was judged against is durable.
 var unjudged = ledger.Errorf(ledger.LogUnavailable,
 	"The commit log can't be reached or written, so the transaction could not be judged; nothing was changed: send the request again soon.")
 

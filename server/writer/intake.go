@@ -26,7 +26,7 @@ type intake struct {
 	ring    []*lane // lanes with groups, except the lane whose turn it is
 	last    bool    // the last turn was that of open
 	waiting int     // requests that have not had a turn yet
-	queued  int     // requests so far; tests wait for it
+	queued  int     // requests queued so far, not counting blocks of streams; tests wait for it
 	blocks  int     // blocks of streams that have not had a turn yet
 	limit   int     // maximum of waiting
 	refusal *ledger.Error

@@ -31,7 +31,7 @@ func TestRetryWhileInFlight(t *testing.T) {
 	for i := range retries {
 		retries[i] = w.later("/v1/commit", tx)
 	}
-	w.untilQueued(7) // and the one that made the world
+	w.untilQueued(7) // these six, and the one that made the world
 	select {
 	case a := <-first:
 		t.Fatal("answered before it was durable:", a)
@@ -65,7 +65,7 @@ func TestQueueFull(t *testing.T) {
 	var waiting []<-chan answer
 	big := batchOf("", slices.Repeat([]string{transferTx(1, "")}, 100)...)
 	waiting = append(waiting, w.later("/v1/commit/batch", big))
-	<-entered // the sequencer fills the next batch, and then waits with the remaining requests
+	<-entered // the sequencer fills the next batch, and then waits with the remaining transactions
 	for range 3 {
 		waiting = append(waiting, w.later("/v1/commit", transferTx(1, "")))
 	}
@@ -123,8 +123,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// When the log fails, every waiting request is told that the outcome is unknown,
-// every later one that nothing was changed, and the daemon is asked to end.
+// When the log fails, every waiting request is told that the outcome is unknown, or,
+// if it is a preflight, that it could not be judged. Later requests are rejected, and
+// the daemon is asked to end.
 func TestLogFailure(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)

@@ -58,8 +58,8 @@ func (r *logRate) bytes() float64 {
 	return float64(r.total)
 }
 
-// spaceGauges registers the gauges of the log's free space. A log that fills no
-// disk of this machine has none.
+// spaceGauges registers the metrics of the log's size and of its free space. A log
+// that is not stored on this machine has no metrics of free space.
 func (d *daemon) spaceGauges() {
 	rate, g := d.meters.growth, &d.registry
 	g.CounterFunc(metricPrefix+"log_bytes_total", "Bytes of batches that the log has made durable.", rate.bytes)

@@ -34,9 +34,9 @@ func TestRefusedBodies(t *testing.T) {
 		{"to a path without POST", "/v1/health", json + length, spaces, 405},
 	} {
 		head := "POST " + c.path + " HTTP/1.1\r\nHost: x\r\n" + c.head + "\r\n"
-		for _, first := range []string{head + c.body, head} { // the second request waits for its response before it sends the body
+		for _, first := range []string{head + c.body, head} { // the second client waits for the response before it sends the body, and so sends none
 			if first == head && strings.Contains(head, "chunked") && c.status == 413 {
-				continue // the daemon can't tell yet that it is too large
+				continue // the daemon can't tell yet that the body is too large
 			}
 			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 // readBack completes the replayed result i of r if its metadata is long. A retry
 // nearly always has the same spelling as the first request, and then the metadata
 // is that of the retry. Otherwise it is read from the log, and is valid until the
-// next call. A retry of a few bytes may repeat a first request of many, so readBack
+// next call. A short retry may get the result of a long first request, so readBack
 // claims the memory that the result takes in the response.
 func (d *daemon) readBack(r *request, i int, claim *httpserver.Claim) {
 	v, tx := &r.verdicts[i], &r.Txs[i]

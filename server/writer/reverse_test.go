@@ -14,7 +14,7 @@ import (
 
 func reversal(seq int) string { return fmt.Sprintf("/v1/commit/%d/reverse", seq) }
 
-// reversals lists the reversals in the log as "by: of".
+// reversals lists the reversals in the log, each as "reversal: reversed commit".
 func reversals(t *testing.T, l *ramLog) (list []string) {
 	t.Helper()
 	for _, f := range l.written() {

@@ -234,9 +234,9 @@ func TestTooLargeForTheLog(t *testing.T) {
 	}
 }
 
-// While the log has no space for the batch in flight, nothing new is accepted,
-// and waiting requests are told so. Once there is space again, everything continues
-// and nothing is lost.
+// While the log has no space for the batch in flight, nothing new is accepted, and
+// waiting requests are told that their outcome is unknown. Once there is space again,
+// everything continues and nothing is lost.
 func TestNoSpaceForABatch(t *testing.T) {
 	b := newBench(t, newRAMLog())
 	_, g1 := b.submit(world)
@@ -275,8 +275,8 @@ func TestNoSpaceForABatch(t *testing.T) {
 	}
 }
 
-// The time of a batch never decreases, even across a restart. It is the time at
-// which its first transaction was judged.
+// The times of batches never decrease, even across a restart. A batch has the time at
+// which its first transaction was judged, unless the clock was set back.
 func TestBatchesHaveTheTimeOfTheirFirstJudging(t *testing.T) {
 	l := newRAMLog()
 	l.lastTime = 5000

@@ -28,8 +28,8 @@ type stream struct {
 	// Owned by the reading side.
 	in      []byte           // bytes that were read and are not submitted yet
 	more    httpserver.Claim // claim for a buffer larger than blockBytes; see makeRoom
-	awaited bool             // the claim more has waited for a part of the current line
-	owed    int              // number of times that the claim more was overdrawn
+	awaited bool             // awaitLine was called for the current line
+	owed    int              // number of times that makeRoom overdrew the budget for the current line
 	read    chan struct{}    // closed when reading has ended
 
 	// Owned by the answering side.
@@ -46,7 +46,7 @@ type stream struct {
 	over     bool          // nothing more is submitted
 	last     *ledger.Error // error in the last line of the response, see answerLast; nil for none
 	whole    bool          // the body ended properly
-	broken   bool          // the client does not read its results
+	broken   bool          // cut was called: the connection reads and writes nothing more
 
 	overdrawn int // number of times that the stream has exceeded the budget and has not repaid it
 }
@@ -200,9 +200,9 @@ func (s *stream) cut() {
 	s.control.SetWriteDeadline(httpserver.LongAgo)
 }
 
-// lingers wraps the handler of a stream. A rejection with a 5xx status is sent
-// while the client may still be sending. Exchange.Fail does the same for other
-// rejections.
+// lingers wraps the handler of a stream. The client may still be sending when the
+// stream is rejected. Linger gives it a moment to read a rejection with a 5xx status.
+// Exchange.Fail handles all other rejections.
 func (d *daemon) lingers(handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		err := handle(x)

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// streamPiece is the number of bytes of results at which they are written; the
-	// last of them may go beyond it. A block of short results fits.
+	// streamPiece is the number of bytes of results after which they are written. The
+	// last result may exceed it. All results of a block fit if they are short.
 	streamPiece = 80 << 10
 	// keptPiece is the maximum size of a buffer for results that is reused.
 	keptPiece = 96 << 10
 	// pieceClaim is the number of bytes that a stream claims from the budget while it
-	// has results to send, for them and for what httpserver gathers.
+	// has results to send, for these and for the buffer in which Exchange.Together
+	// gathers them.
 	pieceClaim = 192 << 10
 )
 
@@ -35,7 +36,7 @@ func (s *stream) takePiece() {
 	s.x.Claim.Force(pieceClaim)
 }
 
-// dropPiece returns the buffer, whose results were sent.
+// dropPiece gives up the buffer after its results were sent.
 func (s *stream) dropPiece() {
 	if s.piece == nil {
 		return
@@ -143,8 +144,8 @@ func (s *stream) giveBack(b *block) {
 
 // answerLast writes the last line of the response, if the stream ends for a
 // reason that the client must know. If a line of the request was too long, the last
-// line of the response is its result. Otherwise the last line is the result of no
-// line. To show that, it contains the number of answered lines.
+// line of the response is its result. Otherwise the last line of the response belongs
+// to no line of the request. To show that, it contains the number of answered lines.
 func (s *stream) answerLast() {
 	s.mu.Lock()
 	last := s.last

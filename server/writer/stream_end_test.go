@@ -132,9 +132,9 @@ func TestStreamExpectContinue(t *testing.T) {
 	}
 }
 
-// When the daemon stops, the lines that it has read are answered. The next line
-// says that the daemon is stopping, and the response ends, even if the client keeps
-// sending.
+// When the daemon stops, the lines that it has read are answered. The last line of the
+// response says that the daemon is stopping. The response ends even if the client
+// keeps sending.
 func TestStreamStops(t *testing.T) {
 	t.Parallel()
 	for _, sends := range []bool{false, true} {

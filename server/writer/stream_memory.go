@@ -52,7 +52,7 @@ func (s *stream) dropRoom() {
 }
 
 // awaitLine lets the budget end the stream if a long line arrives too slowly. The
-// rate is that of the line, not of one read.
+// rate is measured over the whole line, not over one read.
 func (s *stream) awaitLine() {
 	if s.more.Held == 0 {
 		return

@@ -82,7 +82,7 @@ func TestSlowLongLineEnds(t *testing.T) {
 		resp := openStream(t, conn)
 		sendChunk(t, conn, longLine(9_000)[:200_000])
 		stop := make(chan struct{})
-		go func() { // a byte in every half second
+		go func() { // one byte every half second
 			for {
 				select {
 				case <-stop:

@@ -82,8 +82,8 @@ func TestLargeTransactionsWaitAlone(t *testing.T) {
 	}
 }
 
-// What has not been judged when the daemon must end, or when its client is gone, is
-// rejected. What has been judged stays.
+// Transactions that have not been judged when the daemon must end, or when their
+// client is gone, are rejected. Those that have been judged stay.
 func TestTurnsEnd(t *testing.T) {
 	tx := transferTx(1, "")
 	for _, c := range []struct {
