@@ -42,7 +42,8 @@ func ask(dir string) ([]byte, error) {
 	return append(digests.Bytes(), out.Bytes()...), err
 }
 
-// withDaemons runs do while a write and a read daemon run, and then stops them.
+// withDaemons starts a write daemon and a read daemon, calls the function do, and then
+// stops the daemons.
 func withDaemons(dir string, do func(write, read string) error) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -13,7 +13,8 @@ import (
 	"assetledger/wal"
 )
 
-// segment is the size of segments: the smallest, so that logs have several.
+// segment is the size of a segment in bytes: the smallest that is permitted, so that
+// logs have several segments.
 const segment = 64 << 10
 
 // play creates a log of transactions. It commits most of them one by one, and the

@@ -4,8 +4,8 @@
 //	FOLDER/NAME/log/…         the directory of a log, with checkpoints
 //	FOLDER/NAME/expected.txt  lines "digest N HEX", then queries and their responses
 //
-// It is run once for each version of a format, with the first programs that write it,
-// and after that the folder never changes. For example, for version 2:
+// It is run once for each version of the format, with the first programs that write
+// that version. After that the folder never changes. For example, for version 2:
 //
 //	go run ./testdata/formats/gen testdata/formats/v2
 package main

@@ -87,7 +87,7 @@ func playPart2(dir string, txs []string) error {
 				last = result.Seq
 			}
 		}
-		_, err := get(fmt.Sprintf("%s/v1/read/freshness?wait=30s&min_seq=%d", read, last+1)) // the hold has expired
+		_, err := get(fmt.Sprintf("%s/v1/read/freshness?wait=30s&min_seq=%d", read, last+1)) // the commit that releases the expired hold
 		return err
 	})
 }

@@ -60,7 +60,7 @@ type instance struct {
 	id, class, key, seq int
 	at                  string // location as JSON
 	parent              int
-	container           int // that holds it directly, or 0
+	container           int // the one that holds the instance directly, or 0
 }
 
 func newBook() *book {

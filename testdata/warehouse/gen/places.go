@@ -27,7 +27,8 @@ func (c *container) free(x, y, w, h int) bool {
 	return true
 }
 
-// firstFit tries every cell, row by row, unrotated, and then every cell rotated.
+// firstFit tries every cell, row by row, first with the shape unrotated, and then with
+// the shape rotated.
 func (c *container) firstFit(w, h int) (x, y, rotation int) {
 	for _, rotation := range []int{0, 90} {
 		if rotation == 90 {
