@@ -67,8 +67,8 @@ func TestWritesIntoItself(t *testing.T) {
 
 // TestWritesWithinTheLogsDirectories checks that neither an archive nor a backup is
 // written below a directory of the log that programs or people clear. A mirror removes
-// everything in begin/, and people remove history/. An archive may be another directory
-// in dir itself.
+// everything in begin/, and people remove history/. However, an archive may be in a
+// directory of its own within the log's directory.
 func TestWritesWithinTheLogsDirectories(t *testing.T) {
 	dir, w := longLog(t)
 	for _, part := range logDirs(dir)[1:] {
@@ -371,7 +371,7 @@ func TestOtherFilesInTheTarget(t *testing.T) {
 			}
 		}
 		to := t.TempDir()
-		put(to, "lost+found/x") // of a new filesystem
+		put(to, "lost+found/x") // as on a new filesystem
 		put(to, ".snapshot/x")
 		for range 2 {
 			if err := run(dir, to); err != nil {

@@ -18,10 +18,10 @@ type ArchiveReport struct {
 }
 
 // Archive moves segments of the log in dir to another directory, oldest first. It moves
-// those that end before the commit that the parameter below gives. The target directory
-// must be empty or missing, or have segments of the same log. The parameter below must
-// be the commit of the older of two valid checkpoints: a daemon that starts from that
-// checkpoint needs the segment that contains its commit, and all later ones. Archive
+// those that end before a certain commit, whose global_seq is in the parameter below.
+// That must be the commit of the older of two valid checkpoints: a daemon that starts
+// from that checkpoint needs the segment that contains its commit, and all later ones.
+// The target directory must be empty or missing, or have segments of the same log. Archive
 // works while daemons run. Commits that an attached reader has not applied yet stay,
 // and so does the segment with the last commit that it applied.
 //
@@ -93,9 +93,9 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	return report, nil
 }
 
-// neededFrom returns the lower of two commits: the parameter below, and the position of
-// the slowest attached reader. It also returns that reader's name if its position is
-// the lower one.
+// neededFrom returns the lower of two commits: the one in the parameter below, and the
+// position of the slowest attached reader. It also returns that reader's name if its
+// position is the lower one.
 func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
 	readers, err := ListReaders(dir, Options{FS: fsys})
 	held := ""

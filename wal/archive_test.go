@@ -29,7 +29,7 @@ func TestArchive(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := filepath.Join(t.TempDir(), "to")
-			// below is before the last commit of the second segment, so that segment stays.
+			// The second segment ends with this commit, not before it, and so stays.
 			below := firsts[2] - 1
 			checkpointAt(t, dir, below)
 			checkpointAt(t, dir, w.LastSeq())

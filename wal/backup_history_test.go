@@ -22,8 +22,8 @@ func ownFrame(t *testing.T, w *Writer) {
 	}
 }
 
-// started opens the log of dir, calls do, and closes the log, like a daemon that is
-// started and stopped.
+// started opens the log of dir, calls the function do, and closes the log, like a
+// daemon that is started and stopped.
 func started(t *testing.T, dir string, do func(w *Writer)) {
 	t.Helper()
 	w := mustOpen(t, dir, small())
@@ -51,7 +51,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// placeIn reads the position that placed wrote into a checkpoint.
+// placeIn reads the position that the function placed has written into a checkpoint.
 func placeIn(r io.Reader) (p Place, err error) {
 	_, err = fmt.Fscan(r, &p.Seq, &p.Chain, &p.Time, &p.Digest)
 	return p, err
@@ -286,9 +286,9 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 	}
 }
 
-// TestRestoredIsBackedUpAgain restores a log from its backup, and backs it up into
-// the same backup after it has continued. A log that was restored from an older
-// backup is rejected.
+// TestRestoredIsBackedUpAgain restores a log from a backup, and backs it up into the
+// same backup after it has continued. It can't be backed up into a newer backup of the
+// original log, which has other commits.
 func TestRestoredIsBackedUpAgain(t *testing.T) {
 	dir, w := longLog(t)
 	at := t.TempDir()

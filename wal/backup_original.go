@@ -13,7 +13,7 @@ import (
 // the next start. A durable end that a power cut has garbled could end the copy too
 // early, and the copy would look complete.
 func (b *backup) findEnd() error {
-	live, err := logLocked(b.fs, b.dir) // first, as in Verify
+	live, err := logLocked(b.fs, b.dir) // before END is read, as in Verify
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (b *backup) findEnd() error {
 	}
 	report, err := Verify(b.dir, VerifyOptions{FS: b.fs})
 	if err == nil && report.Live {
-		err = ErrArchiving // not an archive run, but a writer has started, so the caller must try again too
+		err = ErrArchiving // a writer has started; as after an archive run, the caller must try again
 	}
 	b.end = endState{endHeader: endHeader{ID: report.ID}, durable: report.LastSeq, there: true}
 	return err

@@ -213,7 +213,7 @@ func TestBackupIsNeverHalf(t *testing.T) {
 }
 
 // TestBackupWithoutEnd backs up a stopped log whose END is missing or garbled. The copy
-// has all frames. A copy that is not finished is rejected.
+// has all frames. A log that is itself an unfinished backup is rejected.
 func TestBackupWithoutEnd(t *testing.T) {
 	for name, change := range map[string]func(end string) error{
 		"with a garbled durable end": func(end string) error {
@@ -290,8 +290,8 @@ func TestBesideArchive(t *testing.T) {
 			}
 		}, below, w.LastSeq()
 	}
-	// when returns a filesystem that calls do at the n-th opening of a segment of
-	// dir.
+	// The function when returns a filesystem that calls the function do at the n-th
+	// opening of a segment of dir.
 	when := func(dir string, n int, do func()) FS {
 		f := &faultFS{FS: OS{}}
 		f.fail = func(_ int, op, name string) error {

@@ -107,7 +107,7 @@ type unlinkable struct{ wal.FS }
 func (unlinkable) Link(string, string) error { return syscall.EXDEV }
 
 // archiveScene moves segments to an archive. After any failure, each segment is
-// complete in one of the two places, the log can be used, and the next run
+// complete in at least one of the two places, the log can be used, and the next run
 // completes the work.
 func archiveScene(name string, over func(*memfs.Process) wal.FS) errorScene {
 	var below uint64
@@ -157,8 +157,8 @@ func goesOn(d *memfs.Disk, dir string, acked uint64) error {
 	return w.Close()
 }
 
-// moveBack moves archived segments back, and checks that everything is as
-// before.
+// moveBack checks that no segment is in both places, moves the archived segments back,
+// and checks that everything is as before.
 func moveBack(d *memfs.Disk, before map[string][]byte) error {
 	archived, err := filesOf(d, archiveDir, ".seg")
 	if err != nil {

@@ -188,8 +188,8 @@ func appendOne(_ *memfs.Process, w *wal.Writer, r *run) error {
 var errNotSticky = errors.New("a failed writer continues")
 
 // harmless reports whether the failure of an operation changes nothing that
-// matters: closing a file that was only read, or removing a file that the next
-// start removes.
+// matters: closing a file, checking whether a file is locked, or removing a file that
+// the next start removes.
 func harmless(op memfs.Op, name string) bool {
 	return op == memfs.OpClose || op == memfs.OpRemove && strings.HasSuffix(name, "next.tmp") || op == memfs.OpLocked
 }
@@ -216,7 +216,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 }
 
 // failInMode makes operations of the scene fail, in one of eight modes, and returns
-// the number of faults. It tries one operation of each group of size every.
+// the number of faults. If every is 6, for example, it tries one operation in six.
 func (s *errorScene) failInMode(t *testing.T, mode, every int) (faults int64) {
 	lasting, cut, full := mode&1 != 0, mode&2 != 0 && !s.noCut, mode>>2
 	cause := []error{syscall.EIO, syscall.ENOSPC}[full]

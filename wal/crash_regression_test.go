@@ -12,7 +12,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// Each test here reproduces a past defect. docs/durability.md has a line for each.
+// The tests here reproduce past defects, most of which docs/durability.md lists.
 
 // TestPowerCutGarblesEnd corrupts END as a power cut may, since END may be written at
 // any time. The frames must then decide where the log ends, and a notice must say so.

@@ -2,7 +2,7 @@
 //
 // One process writes (Writer), and any number of processes read (Reader). A batch is
 // a Frame. One sync makes it durable. After a crash, the log contains all of it or
-// nothing of it.
+// none of it.
 //
 // The main invariant: nothing is acknowledged or shown before it is durable.
 //

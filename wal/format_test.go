@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// golden compares b with testdata/name, a hex dump without trailing zeroes.
+// golden compares b with the file testdata/NAME.hex, a hex dump without trailing
+// zeroes.
 func golden(t *testing.T, name string, b []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".hex")
@@ -54,7 +55,7 @@ func TestGoldenBytes(t *testing.T) {
 	golden(t, "end", end.Marshal(1003))
 }
 
-// TestGoldenLog pins a whole log of two segments, by its CRC.
+// TestGoldenLog pins a whole log of two segments, by the CRC of each segment.
 func TestGoldenLog(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())

@@ -33,7 +33,7 @@ func lockLog(fsys FS, dir string) (*logLock, error) {
 	return l, nil
 }
 
-// lockEnd locks END, unless it is locked already.
+// lockEnd locks END, unless l already holds that lock.
 func (l *logLock) lockEnd(fsys FS, dir string) (err error) {
 	if l.end == nil {
 		l.end, err = lockPatiently(fsys, join(dir, endName))

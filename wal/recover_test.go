@@ -11,8 +11,8 @@ import (
 )
 
 // damaged writes a log of three segments, the last of which holds 6 frames of
-// two records. It then drops the writer as a crash would, and calls harm, which
-// damages the log.
+// two records. It then drops the writer as a crash would, and calls the function harm,
+// which damages the log.
 func damaged(t *testing.T, harm func(d *damage)) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,8 +73,8 @@ func (d *damage) next(change func(f *Frame, prev *uint32)) []byte {
 	return b
 }
 
-// refusals lists every reason for which Open rejects a log, with damage that
-// causes it.
+// refusals lists kinds of damage, each with the rule by which Open then rejects the
+// log.
 var refusals = []struct {
 	name   string
 	rule   string

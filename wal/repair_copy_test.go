@@ -9,9 +9,10 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// These tests repair a copy whose last frames are only in the page cache, because their
-// sync failed. What the repair keeps must survive a power cut. After another boot, the
-// frames come from the disk, and the repair writes none of them again.
+// These tests repair a copy whose END may not cover its last frames. If the sync of
+// these frames failed, they are only in the page cache, and those that the repair keeps
+// must survive a power cut. After another boot, the frames come from the disk, and the
+// repair writes none of them again.
 
 // failedGroup fills a copy with one durable frame and a group of others, whose sync
 // fails if fail is set. Then it damages the place after them. It returns the last

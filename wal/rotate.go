@@ -92,7 +92,7 @@ func (w *Writer) enterSpare() error {
 	return nil
 }
 
-// nameSegment does the same as renameSegment, and makes the name durable.
+// nameSegment calls renameSegment, and makes the name durable.
 func nameSegment(fs FS, dir string, file File, head *segmentHeader) error {
 	if err := renameSegment(fs, dir, file, head); err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// streamed returns the stream of a log's frames, beginning with commit from, with a
-// heartbeat after every second frame. It also returns the places where frames
-// and heartbeats begin.
+// streamed returns the stream of a log's frames, with a heartbeat after every second
+// frame. The parameter from is the commit with which the stream begins. streamed also
+// returns the places where frames and heartbeats begin, and the number of frames.
 func streamed(t testing.TB, from uint64) (b []byte, edges []int, frames int) {
 	d := memfs.New(1)
 	var r run

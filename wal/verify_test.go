@@ -114,8 +114,8 @@ func TestVerifyBesideWriter(t *testing.T) {
 	}
 }
 
-// TestRepair repairs every log that Open rejects, except those that can't be repaired.
-// For these, Repair must return an error.
+// TestRepair repairs the damage in refusals, except where no repair is possible. There,
+// Repair must return an error.
 func TestRepair(t *testing.T) {
 	hopeless := map[string]bool{"first segment missing": true, "all segments missing": true, "segments and END missing": true, "END damaged, no segments": true}
 	for _, c := range refusals {
@@ -163,7 +163,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairWithAnothersEnd repairs a log with the END of another, longer log. This
+// TestRepairWithAnothersEnd examines a log with the END of another, longer log. This
 // END does not prove a loss.
 func TestRepairWithAnothersEnd(t *testing.T) {
 	other := endHeader{ID: LogID{1}}
@@ -189,7 +189,7 @@ func TestRepairNeedsTheLock(t *testing.T) {
 }
 
 // TestRepairOnlyLooks checks that Repair without Accept creates nothing, even in a
-// directory without LOCK that it may only read, and that it finds a writer that
+// directory without LOCK that it may only read, and that it detects a writer that
 // starts meanwhile.
 func TestRepairOnlyLooks(t *testing.T) {
 	dir := damaged(t, func(d *damage) { patch(d.t, d.seg(2), d.off-bigFrame+100, flip, 1) })

@@ -153,8 +153,8 @@ func (w *walker) frame() Frame {
 
 // scan walks over all valid frames and returns the reason why it stopped. It
 // returns nil after a seal, whose header is then in w.h. Otherwise it returns
-// errVoid, a *flaw, an I/O error, or the error of the function each. If bodies is
-// set, it checks the bodies too. It calls each, if that is not nil, for every frame.
+// errVoid, a *flaw, an I/O error, or the error of the function each, which it calls for
+// every frame unless that function is nil. If bodies is set, it checks the bodies too.
 func (w *walker) scan(bodies bool, each func() error) error {
 	for {
 		if err := w.peek(); err != nil {

@@ -16,9 +16,9 @@ import (
 
 const copyDir = "/copy"
 
-// original returns a log that was opened four times with different segment
-// sizes. One time, its writer was killed during a rotation, before the new segment
-// had a frame.
+// original returns a log that was opened four times, with three different segment
+// sizes. Once, its writer was killed during a rotation, before the new segment had a
+// frame.
 func original(t *testing.T) (*memfs.Disk, wal.FS) {
 	d := memfs.New(1)
 	var acked uint64
@@ -188,7 +188,8 @@ func encodeAndCopy(t *testing.T, w *wal.Writer, f *wal.Frame) {
 	}
 }
 
-// appendInHalves checks that readers don't see a frame before it is synced.
+// appendInHalves appends a frame with PutCopy and then SyncCopy, and checks that
+// readers don't see the frame before it is synced.
 func appendInHalves(w *wal.Writer, f *wal.Frame) error {
 	r, err := w.OpenReader()
 	if err != nil {
@@ -211,7 +212,7 @@ func appendInHalves(w *wal.Writer, f *wal.Frame) error {
 	return nil
 }
 
-// TestCopyRefuses passes frames to a copy that are not its next one. They are not
+// TestCopyRefuses passes frames other than the next one to a copy. They are not
 // written, and the right frame is accepted afterwards.
 func TestCopyRefuses(t *testing.T) {
 	_, from := original(t)

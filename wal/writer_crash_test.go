@@ -10,7 +10,7 @@ import (
 
 // TestCrashAtEveryOperation stops the process at its n-th operation on the
 // filesystem, for n = 0, 1, 2 … until there is no operation n. If that is a write,
-// half of it is written. All later operations fail.
+// half of it is written. All later operations fail, except that files can be removed.
 func TestCrashAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "log")
@@ -57,7 +57,8 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
-// scenario creates a log, fills a segment and a half, and opens it again. It
+// scenario creates a log, appends ten frames, drops the writer as a crash would, and
+// does all of this once more with the same log, which then has a second segment. It
 // returns the last acknowledged sequence number.
 func scenario(dir string, o Options) (acked uint64) {
 	for range 2 {

@@ -130,9 +130,9 @@ func TestTwoWriters(t *testing.T) {
 	mustOpen(t, dir, small())
 }
 
-// TestLockRemoved removes the files that tell a second writer about the first,
-// as people do who mistake LOCK for a leftover of a crash. The two writers must
-// never both acknowledge.
+// TestLockRemoved removes the files that tell a second writer about the first. People
+// do that when they mistake LOCK for a leftover from a crash. The two writers must never
+// both acknowledge commits.
 func TestLockRemoved(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())
@@ -165,8 +165,8 @@ func TestLockRemoved(t *testing.T) {
 	}
 }
 
-// TestEpochChanges has another writer open the log between two appends, and
-// between the sync of a frame and its acknowledgement.
+// TestEpochChanges changes the epoch in END, as another writer does that opens the log:
+// between two appends, and between the sync of a frame and its acknowledgement.
 func TestEpochChanges(t *testing.T) {
 	for _, when := range []string{"before the write", "after the sync"} {
 		dir := t.TempDir()

@@ -71,8 +71,8 @@ func (c *Choices) Next() bool {
 }
 
 // Count returns the number of combinations, for a run whose choices do not depend
-// on each other. within is false if there are more than limit. It must be called
-// after one run.
+// on each other. It must be called after one run. If there are more combinations than
+// limit, Count returns limit and false.
 func (c *Choices) Count(limit int) (total int, within bool) {
 	total = 1
 	for _, k := range c.made[:c.at] {

@@ -159,9 +159,9 @@ func (p *Process) begin(op Op, name string, part func()) error {
 	return nil
 }
 
-// run counts an operation like begin, and executes do unless the plan makes the
-// operation fail. Its errors name the operation. If the process is killed during the
-// operation, do may or may not be executed.
+// run counts an operation like begin, and calls the function do unless the plan makes
+// the operation fail. Its errors name the operation. If the process is killed during the
+// operation, the function may or may not be called.
 func (p *Process) run(op Op, name string, do func() error) error {
 	err := p.begin(op, name, func() {
 		if p.disk.dice.noise.IntN(2) == 0 {
