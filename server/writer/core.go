@@ -18,7 +18,7 @@ type Core struct {
 	full    bool // the log rejects the batch at present
 }
 
-// NewCore returns a core with a state that is at the end of the log. queue is the
+// NewCore returns a core. The state must include every commit of the log. queue is the
 // maximum number of waiting requests. now is the clock, in Unix nanoseconds. durable is
 // called with each batch that becomes durable; the frame is valid only during the
 // call.
@@ -89,7 +89,7 @@ type Result struct {
 	BatchSeq    uint32
 	FirstMinted int64
 	Minted      int
-	Refusal     *ledger.Error // nil if the commit is durable
+	Refusal     *ledger.Error // error if the transaction was rejected
 	Unknown     bool          // the log failed or stalled; no other field is set
 	Replayed    bool          // an earlier request with the same idempotency key made the commit
 }

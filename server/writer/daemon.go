@@ -34,8 +34,8 @@ type daemon struct {
 	api                   *httpserver.API
 }
 
-// newDaemon returns a daemon with a state that is at the end of the log, and starts
-// its sequencer. exit ends the process.
+// newDaemon returns a daemon, and starts its sequencer. The state must include every
+// commit of the log. exit ends the process.
 func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *daemon {
 	d := newAPI(c)
 	seq := newSequencer(state, l, c.Queue, d.meters, c.Log, exit)

@@ -12,8 +12,9 @@ import (
 	"assetledger/wal"
 )
 
-// vault returns a transaction that creates the world with one hold for each of
-// ends, numbered from 1. An end is the text after quantity in HoldFungible.
+// vault returns a transaction that creates the world with one hold for each element of
+// ends, which is the text after quantity in HoldFungible. The holds are numbered from
+// 1.
 func vault(ends ...string) string {
 	ops := world[:len(world)-len("]}")]
 	for i, end := range ends {

@@ -10,7 +10,7 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// A logStatus is the position of the log and of its readers.
+// A logStatus has the end of the log and the positions of its readers.
 type logStatus struct {
 	end     uint64                 // last durable commit
 	readers []commitlog.ReaderInfo // attached read daemons, ordered by name

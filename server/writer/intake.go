@@ -59,8 +59,8 @@ func newIntake(limit int) *intake {
 
 // submit queues a request and returns its group. The caller must not touch the
 // request until the group is done. If submit returns an error, nothing was queued.
-// It never rejects a block of a stream because of the limit, since each stream
-// bounds its blocks.
+// It never rejects a block of a stream because of the limit, since each stream limits
+// the number of its own blocks.
 func (q *intake) submit(r *request) (*group, *ledger.Error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

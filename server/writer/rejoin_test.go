@@ -12,7 +12,8 @@ import (
 	"assetledger/server/commitlog"
 )
 
-// A farCluster can't be joined the first few times. After that, Join returns last.
+// A farCluster can't be joined the first few times. After that, Join returns the error
+// in the field last.
 type farCluster struct {
 	commitlog.Cluster
 	failures int

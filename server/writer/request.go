@@ -80,7 +80,7 @@ func (r *request) small() bool {
 // failed and on_error is stop.
 func (r *request) halted() bool { return r.StopOnError && r.lane.failed }
 
-// judged prepares the request for being judged, with room for its verdicts.
+// judged prepares the request for the sequencer, and makes room for its verdicts.
 func (r *request) judged() {
 	r.next = 0
 	if cap(r.verdicts) < len(r.Txs) {

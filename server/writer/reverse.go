@@ -102,7 +102,7 @@ func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 // readBackPatience is the maximum time that a reversal waits for its turn to read.
 const readBackPatience = 10 * time.Second
 
-// takeReadBack waits until no other reversal reads its commit. Only one may read at
+// takeReadBack waits until no other reversal is reading a commit. Only one may read at
 // a time, because a request of a few bytes may read a commit of 10,000 operations.
 // A reversal loses its place when its client disconnects. When the daemon stops,
 // waiting reversals are rejected.

@@ -62,8 +62,8 @@ type sequencer struct {
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
-// newSequencer returns a sequencer with a state that is at the end of the log. exit
-// ends the process; it is called after a panic.
+// newSequencer returns a sequencer. The state must include every commit of the log.
+// exit ends the process; it is called after a panic.
 func newSequencer(state *ledger.State, l commitlog.Writer, queue int, meters *meters, logger *slog.Logger, exit func()) *sequencer {
 	s := &sequencer{
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),

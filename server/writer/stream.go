@@ -152,9 +152,9 @@ func parseStreamQuery(raw string) (stopOnError bool, err *ledger.Error) {
 	return false, ledger.Errorf(ledger.InvalidParameter, "on_error must be continue or stop, and be given once.").With(ledger.Text("parameter", "on_error"))
 }
 
-// end ends the stream. Nothing more is submitted. When all submitted lines are
-// answered, the error last is written as the final line, unless it is nil. Only the
-// first call has an effect.
+// end ends the stream. Nothing more is submitted. The parameter last is the error that
+// is written as the final line when all submitted lines are answered, or nil for none.
+// Only the first call has an effect.
 func (s *stream) end(last *ledger.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

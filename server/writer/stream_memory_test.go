@@ -74,8 +74,9 @@ func TestLongLinesGoOnWithoutMemory(t *testing.T) {
 	})
 }
 
-// TestSlowLongLineEnds checks that a long line that trickles in is ended while others
-// wait for memory, that its client is told, and that everything it held is released.
+// TestSlowLongLineEnds checks that a stream whose long line trickles in is ended while
+// others wait for memory, that its client gets an error, and that its memory is
+// released.
 func TestSlowLongLineEnds(t *testing.T) {
 	inBubbleOf(t, func(c *Config) { c.MaxInflight, c.Timeouts = 4<<20, httpserver.DefaultTimeouts }, func(d *daemon, dial func() net.Conn) {
 		conn := dial()

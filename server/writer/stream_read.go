@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// manyBlank is the maximum size of consecutive empty lines, in bytes, that cause
-	// no pause. A client needs fewer to keep a stream open.
+	// manyBlank is the maximum total size, in bytes, of consecutive empty lines that
+	// cause no pause. A client needs fewer bytes to keep a stream open.
 	manyBlank = 4 << 10
 	// breather is the pause before more is read from a stream that sends nothing
 	// useful, so that the stream does not occupy a core.

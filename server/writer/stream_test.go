@@ -225,7 +225,7 @@ func TestStreamRefusals(t *testing.T) {
 	}
 }
 
-// A result arrives as soon as it is durable, while the client keeps the body
+// A result arrives as soon as its commit is durable, while the client keeps the body
 // open.
 func TestStreamIsInteractive(t *testing.T) {
 	w := startWriter(t, newRAMLog())

@@ -17,10 +17,10 @@ type streams struct {
 	most int // maximum number of open streams
 
 	// working is a semaphore for the work of streams that keeps a core busy. It
-	// leaves one core to other requests. Otherwise the work of all streams would
-	// queue ahead of every other request, because Go runs goroutines in turns. It is
-	// used only while more streams are open than it has places, so the two sides of a
-	// stream may work at the same time if only a few streams are open.
+	// leaves one core to other requests, if there are several cores. Otherwise the work
+	// of all streams would queue ahead of every other request, because Go runs goroutines
+	// in turns. It is used only while more streams are open than it has places, so the
+	// two sides of a stream may work at the same time if only a few streams are open.
 	working chan struct{}
 	count   atomic.Int32 // number of open streams
 

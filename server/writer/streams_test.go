@@ -43,7 +43,7 @@ func TestStreamTooMany(t *testing.T) {
 	t.Parallel()
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 4 * 4 * streamClaim * 8 })
 	w.post(200, "/v1/commit", world)
-	most := w.streams.most / 2 // all of the same client
+	most := w.streams.most / 2 // the maximum for one client
 	var open []*testStream
 	for range most {
 		open = append(open, w.stream(""))

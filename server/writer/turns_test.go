@@ -27,8 +27,8 @@ func seqs(r *request) (list []uint64) {
 }
 
 // Large requests get their turns one after another, with one turn for small
-// requests in between. Each request is judged in its own order, and answered
-// when its last batch is durable.
+// requests in between. The transactions of each request are judged in order, and the
+// request is answered when its last batch is durable.
 func TestTurns(t *testing.T) {
 	b := newTurns(t)
 	tx := transferTx(1, "")
