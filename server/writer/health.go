@@ -140,7 +140,8 @@ func (d *daemon) unwell() error {
 	return d.readyError()
 }
 
-// readyError returns the reason why commits would be rejected, or nil.
+// readyError returns the reason why commits would be rejected, or should be sent to
+// another daemon. It returns nil if there is none.
 func (d *daemon) readyError() error {
 	if err := d.ending(); err != nil {
 		return err
@@ -151,8 +152,8 @@ func (d *daemon) readyError() error {
 	return d.log().Room()
 }
 
-// readyz reports whether commits would be accepted. A lagging read daemon does not
-// affect it.
+// readyz reports whether clients should send commits to this daemon. A lagging read
+// daemon does not affect the response.
 func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 	reason := ""
 	if err := d.readyError(); err != nil {
