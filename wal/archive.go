@@ -21,9 +21,9 @@ type ArchiveReport struct {
 // those that end before a certain commit, whose global_seq is in the parameter below.
 // That must be the commit of the older of two valid checkpoints: a daemon that starts
 // from that checkpoint needs the segment that contains its commit, and all later ones.
-// The target directory must be empty or missing, or have segments of the same log. Archive
-// works while daemons run. Commits that an attached reader has not applied yet stay,
-// and so does the segment with the last commit that it applied.
+// The target directory must be empty or missing, or have segments of the same log.
+// Archive works while daemons run. Commits that an attached reader has not applied yet
+// stay, and so does the segment with the last commit that it applied.
 //
 // Each segment is checked first: headers, bodies, and the link to the next segment.
 // If the target is on another filesystem, the segment is copied, synced, checked

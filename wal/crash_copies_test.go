@@ -12,7 +12,8 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// These scenes move or copy whole segments: they archive a log and back it up.
+// The scenes in this file move or copy whole segments: they archive a log and back it
+// up.
 
 const (
 	archiveDir = "/archive"

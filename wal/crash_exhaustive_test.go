@@ -50,7 +50,7 @@ func (n *tally) judge(d *memfs.Disk, r run) error {
 // -exhaustive all of them except most of the zeroes after the last frame, otherwise at
 // most one in each byte.
 func TestEveryBitFlip(t *testing.T) {
-	step := 1 // without -exhaustive, one byte in step is tested
+	step := 1 // without -exhaustive, every step-th byte is tested
 	switch {
 	case raceFactor > 1:
 		step = 17

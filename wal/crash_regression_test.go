@@ -121,8 +121,8 @@ func TestNameOfEndIsSynced(t *testing.T) {
 	}
 }
 
-// TestKilledBeforeNewEnd corrupts END by a power cut, kills the next open before it has
-// created a new END, and cuts the power during the open after that. The second open,
+// TestKilledBeforeNewEnd corrupts END as a power cut may, kills the next open before it
+// has created a new END, and cuts the power during the open after that. The second open,
 // in the same boot, once treated commits acknowledged before the first power cut as
 // doubtful, and rewrote them (found by simulation 8485).
 func TestKilledBeforeNewEnd(t *testing.T) {

@@ -80,10 +80,10 @@
 //	 80 16  complement of the durable end, stored alternately in one of two words
 //	128  4  wake counter, changed with each change of the durable end
 //
-// END is never renamed, truncated or resized. Its durable end on disk may be too
-// low, because END is synced only on open and close, once a second, and when a segment
-// is sealed. It is never too high. A power failure may garble END. It then counts as
-// missing, and the frames alone decide where the log ends.
+// While a log is open for writing, its END is never renamed, truncated or resized. The
+// durable end on disk may be too low, because END is synced only on open and close,
+// once a second, and when a segment is sealed. It is never too high. A power failure may
+// garble END. It then counts as missing, and the frames alone decide where the log ends.
 //
 // # Life of a batch
 //

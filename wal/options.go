@@ -29,7 +29,7 @@ type Options struct {
 	OnNotice func(text string)
 
 	// Manual is for simulations: no goroutines are started, spares are created when
-	// they are needed, and the caller calls SyncEnd.
+	// they are needed, and the caller calls SyncEnd and, for a copy, SyncCopy.
 	Manual bool
 
 	spareRetry time.Duration // pause between attempts on a full disk; default 1 s

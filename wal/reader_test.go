@@ -40,8 +40,8 @@ func TestReaderStartedFirst(t *testing.T) {
 	}
 }
 
-// TestFollow has several readers follow a live writer across rotations at the
-// same time.
+// TestFollow has several readers follow a live writer at the same time, across
+// rotations.
 func TestFollow(t *testing.T) {
 	const frames = 300
 	for name, fsys := range map[string]FS{"mmap": OS{}, "pread": &faultFS{FS: OS{}}} {

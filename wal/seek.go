@@ -154,7 +154,7 @@ func (r *Reader) SeekAfter(p Place) error {
 
 const (
 	indexStride = 64 << 10 // distance in bytes of log between two remembered places
-	indexMax    = 1 << 16  // maximum number of places: 3 MiB, for 4 GiB of log
+	indexMax    = 1 << 16  // maximum number of places: about 3 MiB of memory, for 4 GiB of log
 )
 
 // A sparseIndex remembers places in segments that the reader has walked over. When
