@@ -86,7 +86,8 @@ func (d *daemon) drain() {
 }
 
 // Run runs a write daemon until ctx is done or the daemon can't continue. After an
-// orderly stop it returns nil. Its steps are:
+// orderly stop it returns nil. Unless the daemon is part of a cluster (see runCluster),
+// the steps are:
 //
 //	lock and recover the log → replay it → release expired holds → listen, report ready → serve → stop in reverse
 //

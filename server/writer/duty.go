@@ -14,8 +14,8 @@ import (
 type duty struct {
 	log commitlog.Writer
 	seq *sequencer // on a standby, it rejects everything
-	// member is this daemon's part in the log while it stands by, and nil while it
-	// is the writer.
+	// member represents this daemon in its cluster while it stands by. It is nil while
+	// the daemon is the writer.
 	member commitlog.Member
 }
 
