@@ -74,8 +74,8 @@ func TestManyDeadReaders(t *testing.T) {
 	}
 }
 
-// TestRegisterWhileListing registers readers while others remove the files of
-// dead ones. Each reader must be listed while it is attached.
+// TestRegisterWhileListing registers readers while ListReaders removes the files of
+// dead ones. The file of a reader must stay while the reader is attached.
 func TestRegisterWhileListing(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())

@@ -149,8 +149,8 @@ func (w *Writer) roomy() bool {
 // that ended the writer. Any goroutine may call it.
 //
 // A sequencer calls Room before it executes the first request of a batch, when at
-// most one other batch is in flight. Then both batches certainly fit. Append returns
-// ErrNoSpace for a batch that has been executed only if file descriptors run out. If
+// most one other batch is in flight. Then both batches certainly fit. For a batch that
+// has been executed, Append returns ErrNoSpace only if file descriptors run out. If
 // Room returns ErrNoSpace, the sequencer rejects requests, and calls Room again for the
 // next one. While a needed spare is being created, Room waits up to 10 s, since the
 // disk is then slow rather than full.

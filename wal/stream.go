@@ -50,8 +50,8 @@ const (
 // A StreamHead is the header of a stream.
 type StreamHead struct {
 	Epoch uint64
-	// Segment is the segment that contains the first frame or, if there is no frame
-	// yet, the previous frame.
+	// Segment is the segment that contains the first frame of the stream. If that frame
+	// does not exist yet, it is the segment that contains the previous frame.
 	Segment Origin
 }
 

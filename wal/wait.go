@@ -28,8 +28,8 @@ func (w *watcher) init() {
 	w.moved, w.begin, w.quit = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
 }
 
-// Wait returns when Durable() > after, timeout has passed, or Close was called.
-// Any goroutine may call it.
+// Wait returns when Durable() > after, when the timeout has passed, or when Close was
+// called. Any goroutine may call it.
 func (r *Reader) Wait(after uint64, timeout time.Duration) {
 	if timeout <= 0 || r.Durable() > after || !r.wait.join(r) {
 		return

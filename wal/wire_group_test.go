@@ -108,7 +108,7 @@ func TestCopySyncsInGroups(t *testing.T) {
 	<-slow.begun // the second one
 	durable(first)
 	slow.goOn <- struct{}{}
-	if err := b.SyncCopy(); err != nil { // a third sync would block on goOn
+	if err := b.SyncCopy(); err != nil { // a third sync would block on begun
 		t.Fatal(err)
 	}
 	durable(a.LastSeq())

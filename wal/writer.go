@@ -16,7 +16,7 @@ import (
 // Only one goroutine at a time may call Append, Encode, PutCopy, AppendCopy, Segment
 // and Close. Any goroutine may call the other methods after Start. The core is
 // synchronous. Unless Options.Manual is set, a thin shell (background.go) creates
-// spares, syncs END and wakes readers.
+// spares, syncs END and the frames of PutCopy, and wakes readers.
 type Writer struct {
 	dir  string
 	o    Options
