@@ -34,7 +34,7 @@ const (
 type gathering struct {
 	began    int64         // start of gather for the filling batch, in Unix nanoseconds; 0 if it has not begun
 	expected uint32        // number of commits of the filling batch once all answered clients have sent their next requests
-	patience time.Duration // maximum time to wait for them; 0 if the batch does not wait
+	patience time.Duration // maximum time to wait for those requests; 0 if the batch does not wait
 	vain     int           // number of batches in a row that waited in vain
 	rest     int           // number of further batches that don't wait
 	timer    *time.Timer
