@@ -15,7 +15,8 @@ import (
 // the same END always finds the lock on it.
 type logLock struct{ lock, end File }
 
-// lockLog locks the log in dir. END need not exist yet; see lockEnd.
+// lockLog locks the log in dir. If END does not exist yet, a writer calls lockEnd after
+// it has created END.
 func lockLog(fsys FS, dir string) (*logLock, error) {
 	lock, err := lockPatiently(fsys, join(dir, lockName))
 	if err != nil {

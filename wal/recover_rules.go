@@ -58,9 +58,9 @@ const whyHeadless = "the first segments are missing, and no checkpoint covers th
 // dirRules decide what Open does with a directory. The first segment gets its durable
 // name before END is created, so a crash never leaves an END without segments. A power
 // failure may garble END itself, because it may be written at any time. Then the frames
-// alone decide, as if END were missing. That alone loses nothing: a power failure does
-// not touch durable bytes, and the chain of frames reveals damage before the last
-// frame. Only damage to the last frame would go unnoticed.
+// alone decide, as if END were missing. A garbled END by itself loses nothing: a power
+// failure does not touch durable bytes, and the chain of frames reveals damage before
+// the last frame. Only damage to the last frame would go unnoticed.
 var dirRules = []rule{
 	{"unfinished backup", halfCopy, halfCopy, refuse,
 		"this copy was not finished, or its check failed: run ledgerctl backup again"},

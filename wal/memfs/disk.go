@@ -33,7 +33,7 @@ type Disk struct {
 type Stats struct {
 	Operations int // operations of all processes
 	Syncs      int // successful syncs of files, pages and directories
-	Faults     int // operations that a Plan made fail
+	Faults     int // operations that failed because of a Plan
 	Kills      int // killed processes
 	Crashes    int // crashes of the machine
 	InFlight   int // sectors and names that were not synced when a crash occurred
