@@ -28,7 +28,7 @@ type stream struct {
 	// Owned by the reading side.
 	in      []byte           // bytes that were read and are not submitted yet
 	more    httpserver.Claim // claim for a buffer larger than blockBytes; see makeRoom
-	awaited bool             // awaitLine was called for the current line
+	awaited bool             // awaitLine has called Claim.Awaits for the current line
 	owed    int              // number of times that makeRoom overdrew the budget for the current line
 	read    chan struct{}    // closed when reading has ended
 
