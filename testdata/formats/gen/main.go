@@ -1,7 +1,7 @@
 // Gen writes a folder of small logs that every later version must read, with the
 // expected responses from each:
 //
-//	FOLDER/NAME/log/…         the directory of a log, with checkpoints
+//	FOLDER/NAME/log/…         the directory of a log, with its checkpoints, if any
 //	FOLDER/NAME/expected.txt  lines "digest N HEX", then queries and their responses
 //
 // It is run once for each version of the format, with the first programs that write

@@ -171,7 +171,7 @@ func (b *book) removeFromGrid(id, inst int) {
 	b.out(b.instances[inst])
 }
 
-// move moves the thing at (x,y) to (toX,toY), with the given rotation.
+// move moves the stack or instance at (x,y) to (toX,toY), with the given rotation.
 func (b *book) move(id, x, y, toX, toY, rotation int) {
 	b.op(`{"op":"MoveInGrid","args":{"container_id":%d,"x":%d,"y":%d,"to_x":%d,"to_y":%d,"rotation":%d}}`, id, x, y, toX, toY, rotation)
 	c := b.containers[id]

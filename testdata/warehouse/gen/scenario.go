@@ -14,7 +14,7 @@ const (
 	label    = 8 // not for grids: no shape
 )
 
-// Containers of the scenario. Customers' wallets follow firstWallet.
+// Containers of the scenario. The ids of the customers' wallets begin at firstWallet.
 const (
 	bank        = 1000
 	firstWallet = 1001
@@ -100,8 +100,8 @@ func fill(b *book) {
 	b.accepted()
 }
 
-// dice is the scenario's own random generator, so that a change in math/rand never
-// changes the scenario.
+// dice is the scenario's own random number generator, so that a change in math/rand
+// never changes the scenario.
 type dice uint64
 
 func (d *dice) roll(n int) int {
