@@ -288,7 +288,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 
 // TestRestoredIsBackedUpAgain restores a log from a backup, and backs it up into the
 // same backup after it has continued. It can't be backed up into a newer backup of the
-// original log, which has other commits.
+// original log, because that backup has other commits.
 func TestRestoredIsBackedUpAgain(t *testing.T) {
 	dir, w := longLog(t)
 	at := t.TempDir()
