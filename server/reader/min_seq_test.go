@@ -14,7 +14,7 @@ import (
 )
 
 // behind starts a read daemon that has applied one commit. A second commit is
-// durable, and can't be applied until release is called.
+// durable, but can't be applied until the log's release method is called.
 func behind(t *testing.T) (*testReader, *memLog) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -68,8 +68,8 @@ func TestMinSeqInVain(t *testing.T) {
 			t.Errorf("wait=%s: %s, want %s", wait, got, want)
 		}
 	}
-	// A commit beyond the end is never waited for, however long the request would
-	// wait.
+	// A read never waits for a commit beyond the end, however large its wait
+	// parameter is.
 	r.get(425, "/v1/read/classes?min_seq=3&wait=30s")
 }
 

@@ -13,7 +13,7 @@ import (
 // the current minute.
 const minutesCounted = 60
 
-// readMinutes counts the commits of each minute of the last hour. The history index
+// readMinutes counts the commits in each minute of the last hour. The history index
 // stores the time of each batch, so no commit is read, however many there are.
 var readMinutes = endpoint{
 	pattern: "/v1/read/minutes",
@@ -45,9 +45,9 @@ var readMinutes = endpoint{
 	},
 }
 
-// lastBefore returns the last commit made before a time in Unix nanoseconds, but at
-// least the base of the index, which does not have the times of commits up to its
-// base.
+// lastBefore returns the last commit made before a time in Unix nanoseconds. It
+// returns at least the base of the index, because the index has no times for commits
+// up to its base.
 func lastBefore(v *history.View, time int64) (uint64, error) {
 	seq, err := v.SeqAt(time - 1)
 	return max(seq, v.Base()), err

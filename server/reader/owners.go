@@ -33,7 +33,7 @@ func (r *reading) mayAsk(e *endpoint) *ledger.Error {
 }
 
 // maySee returns an error if the client may not see the entity in the path. If s is
-// the current state, and not one of the past, the caller holds the lock.
+// the current state, not a past one, the caller must hold the lock.
 func (r *reading) maySee(s *ledger.State) *ledger.Error {
 	if !r.Who.Limited() {
 		return nil

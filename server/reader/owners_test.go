@@ -17,8 +17,8 @@ func TestEveryReadRouteHasItsScope(t *testing.T) {
 	}
 }
 
-// TestEveryReadHasItsReach checks that every read that shows containers or
-// instances declares its reach.
+// TestEveryReadHasItsReach checks the reach of every endpoint. An endpoint that is
+// not in the list must have reachesNobody.
 func TestEveryReadHasItsReach(t *testing.T) {
 	want := map[string]reach{
 		"/v1/read/container/{id}": reachesContainer, "/v1/read/container/{id}/balances": reachesContainer,

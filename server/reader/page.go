@@ -9,7 +9,8 @@ import (
 )
 
 // pagePolicy is the Content-Security-Policy of the page. The page may load and
-// request only what this daemon serves, and may not be framed.
+// request only what this daemon serves, and images in data: URLs. It may not be
+// framed.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
@@ -19,8 +20,8 @@ const (
 )
 
 // pageRoutes returns the routes of the web page. note returns a text to show
-// below its header, or "" for none. Requests for the page pass through the table of
-// routes like all others, and are measured like them.
+// below the page's header, or "" for none. Requests for the page pass through the
+// table of routes like all others, and are measured like them.
 func pageRoutes(note func() string) []httpserver.Route {
 	p, err := page.Load()
 	if err != nil {

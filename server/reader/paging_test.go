@@ -16,7 +16,8 @@ type listCase struct {
 	target string
 	fields []string // fields that identify an entry
 	want   []string // entries that exist throughout, in order
-	// disturb adds or removes other entries, before page i.
+	// disturb adds other entries between two pages, and may remove earlier ones. i
+	// counts the calls from 0.
 	disturb func(w *ledgerWriter, i int)
 }
 

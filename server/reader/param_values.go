@@ -89,8 +89,8 @@ const (
 	byClassCode
 )
 
-// pathID parses the id in the path: an integer from 1 to 2^63-1, or a syntactically
-// valid name, if the naming by allows one of that kind.
+// pathID parses the id in the path: an integer from 1 to 2^63-1 or, if the naming
+// allows names, a syntactically valid one.
 func pathID(param, value string, by naming) (id int64, name string, err *ledger.Error) {
 	if v, ok := parseInteger(value, false); ok && v > 0 {
 		return v, "", nil

@@ -244,8 +244,8 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 	return nil
 }
 
-// setCursor checks and stores a cursor of the list, including its forms for the
-// past and for lists ordered by name.
+// setCursor checks and stores a cursor of the list. The cursor may come from a read
+// of the past, or from a list ordered by name.
 func (p *params) setCursor(value string, list listKind) *ledger.Error {
 	c, ok := parseCursor(value, list)
 	if !ok {

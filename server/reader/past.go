@@ -47,8 +47,8 @@ func (r *reading) judgePast(allowed param) *ledger.Error {
 }
 
 // wanted returns the commit that the read must wait for: that of min_seq or at_seq.
-// A read with at_time waits for the durable end of the log if commits of that time
-// may not be applied yet.
+// A read with at_time waits for the durable end of the log if some commits up to
+// that time may not have been applied yet.
 func (r *reading) wanted() uint64 {
 	p := &r.params
 	want := p.MinSeq
@@ -61,7 +61,7 @@ func (r *reading) wanted() uint64 {
 	return want
 }
 
-// readPast calls the collect function, from, with the state of the container at the
+// readPast calls the collect function with the state of the container at the
 // requested moment.
 func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	at, err := r.moment(v)
@@ -172,7 +172,7 @@ func (m *moment) append(dst []byte) []byte {
 func parseMoment(value string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, value)
 	switch {
-	case err != nil, value[13] != ':', strings.Contains(value, ","): // time.Parse accepts hours of one digit and commas, RFC 3339 does not
+	case err != nil, value[13] != ':', strings.Contains(value, ","): // time.Parse accepts one-digit hours and commas, but RFC 3339 does not
 		return 0, false
 	case t.Year() < 1678:
 		return math.MinInt64, true

@@ -30,11 +30,11 @@ func (p pastTurns) turn(r *reading) *pastTurn { return &pastTurn{turns: p, r: r}
 
 var errGone = ledger.Errorf(ledger.Overloaded, "The client has gone.") // nobody receives this
 
-// more continues a long read: it waits for a turn, and then claims memory for the
-// given number of additional bytes. A read calls it repeatedly, with the bytes
-// allocated since the last call. The error is meant for the client: Overloaded if
-// there is no turn within pastPatience or no room in the budget, or errGone if the
-// client has disconnected.
+// more continues a long read: it waits for a turn if the read has none, and then
+// claims memory for the given number of additional bytes. A read calls it repeatedly,
+// with the bytes allocated since the last call. The error is meant for the client:
+// Overloaded if there is no turn within pastPatience or no room in the budget, or
+// errGone if the client has disconnected.
 func (t *pastTurn) more(bytes int64) error {
 	if err := t.begin(); err != nil {
 		return err

@@ -66,8 +66,8 @@ func TestPastTakesTurns(t *testing.T) {
 }
 
 // TestPastIsCharged checks that the memory of a read that rebuilds a large container
-// counts against the budget. While others use up the budget, the read is rejected,
-// and small reads are not.
+// counts against the budget. While others use up the budget, such a read is rejected,
+// but small reads are not.
 func TestPastIsCharged(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })

@@ -62,7 +62,7 @@ func (s *statusWatch) look(gone <-chan struct{}) ledgerSeen {
 		l.readers, l.bad = wal.ListReaders(s.dir, wal.Options{})
 	}
 	l.free = wal.DiskFree(s.dir)
-	l.writers = s.writers.ask(context.Background()) // all waiting requests share the result, so the first one's context must not end this
+	l.writers = s.writers.ask(context.Background()) // all waiting requests share the result, so it must not depend on the context of the first
 	if l.bad != nil && (s.last.bad == nil || s.last.bad.Error() != l.bad.Error()) {
 		s.log.Warn("the directory of the log can't be read", "err", l.bad)
 	}
@@ -71,7 +71,7 @@ func (s *statusWatch) look(gone <-chan struct{}) ledgerSeen {
 }
 
 // status serves operators. It shows in one response what they would otherwise have
-// to ask each daemon for, and find in the directory of the log.
+// to request from each daemon and look up in the directory of the log.
 func (d *daemon) status(x *httpserver.Exchange) *ledger.Error {
 	if err := x.NoQuery(); err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// writersAt returns clients of the write daemons at some addresses, made from the
-// setting.
+// writersAt returns the clients that newWriters makes for a -write-url with the
+// given addresses.
 func writersAt(t *testing.T, urls ...string) writers {
 	t.Helper()
 	list, err := newWriters(&Config{WriteURL: strings.Join(urls, ",")})
@@ -31,7 +31,8 @@ func writersAt(t *testing.T, urls ...string) writers {
 	return list
 }
 
-// fakeWriter answers each path with a given status and body.
+// fakeWriter starts a server that answers each path with a given status and body,
+// or with a redirect, and returns its URL.
 func fakeWriter(t *testing.T, answers map[string]string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,8 +73,8 @@ func (r *testReader) statusOf(headers ...string) (data struct {
 	return data
 }
 
-// TestStatusOfWriteDaemons checks what operators are told about whatever responds
-// at the addresses.
+// TestStatusOfWriteDaemons checks what the status reports about whatever responds
+// at an address in -write-url.
 func TestStatusOfWriteDaemons(t *testing.T) {
 	t.Parallel()
 	elsewhere := fakeWriter(t, map[string]string{"/v1/health": `200 {"status":"healthy",` + commitLog + `}`})

@@ -42,11 +42,11 @@ type tailer struct {
 	reader   atomic.Pointer[commitlog.Reader] // nil while there is no log
 	looks    chan chan struct{}               // asks open to look for the log at once; open closes the received channel afterwards
 	opened   chan struct{}                    // closed when the log is open; from then on nobody receives from looks
-	missing  atomic.Bool                      // the directory of the log doesn't exist either, so it may be the wrong one
+	missing  atomic.Bool                      // the directory of the log doesn't exist either, so -dir may be wrong
 	reached  atomic.Bool                      // all commits up to until.time are applied
 	ended    chan struct{}                    // closed when run has returned
 	known    commitlog.Registration           // used only by run
-	caughtUp chan struct{}                    // closed when the commits that were durable at the start are applied, or when open finds no log
+	caughtUp chan struct{}                    // closed when catchUp has applied its commits, or when there is no log yet and no source to wait for
 
 	// For lag_ms, in Unix nanoseconds; see oldestUnapplied.
 	pending atomic.Int64 // commit time of the batch being applied; 0 if none is

@@ -202,7 +202,7 @@ func TestReadWhileTheLogIsOpened(t *testing.T) {
 		r := startReader(t, log)
 		newLedgerWriter(t, log).commit("RegisterClass class_id=1 name=Gold")
 		log.change(func() { log.absent = false })
-		time.Sleep(longestLook) // time of the bubble; afterwards the tailer is in Open
+		time.Sleep(longestLook) // in synctest's fake time; afterwards the tailer is in Open
 		start, answered := time.Now(), make(chan int)
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -135,7 +135,7 @@ type unregistered struct{}
 func (unregistered) Applied(uint64) {}
 func (unregistered) Close() error   { return nil }
 
-// appendUntil appends to the health report where the daemon stops.
+// appendUntil appends the point where the daemon stops to the health report.
 func (t *tailer) appendUntil(dst []byte) []byte {
 	if last := t.lastSeq(); last != endless {
 		dst = httpserver.AppendUint(dst, `,"until":`, last)

@@ -33,7 +33,7 @@ var untilReads = []string{"freshness", "container/1", "container/2", "container/
 	"instance/1", "commit/1", "commit/5", "commit/9", "commits", "commits?order=newest", "commits?before=5", "container/1/history", "container/3/history?order=oldest",
 	"container/1?at_seq=4", "container/1/balances?at_seq=9", "container/3/grid?at_time=2100-01-01T00:00:00Z", "container/1?at_time=2023-11-14T22:13:21Z", "containers?min_seq=6", "containers?min_seq=11"}
 
-// answers returns the statuses and bodies of all reads.
+// answers returns the statuses, ETags and bodies of all reads in untilReads.
 func (r *testReader) answers() (all []string) {
 	for _, path := range untilReads {
 		rec := r.do(http.MethodGet, "/v1/read/"+path)

@@ -39,7 +39,7 @@ type oneWriter struct {
 type writerSeen struct {
 	url    string
 	status string // healthy, degraded or unreachable
-	reason string // why it is not healthy, for people; "" if it is
+	reason string // why it is not healthy, for people; "" if it is healthy
 	health *writerHealth
 }
 
@@ -163,7 +163,7 @@ func (w *oneWriter) get(ctx context.Context, path string, into any) (failed stri
 	return ""
 }
 
-// noResponse describes in few words why there was no response.
+// noResponse describes in a few words why there was no response.
 func noResponse(err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return fmt.Sprintf("No response within %v.", askWriter)

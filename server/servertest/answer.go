@@ -12,7 +12,7 @@ import (
 
 // Answer returns the response of h to the raw bytes of a request. It returns
 // nil if they are not a request that would reach a handler. The test fails if
-// the response is malformed.
+// the response is malformed or has the status 500.
 func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder {
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil || r.ContentLength > 1<<20 {

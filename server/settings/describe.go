@@ -11,7 +11,7 @@ import (
 // A Setting is the description of one flag.
 type Setting struct {
 	Name, Env string
-	Value     string // placeholder of its value, in capitals; "" for a boolean flag
+	Value     string // placeholder for its value, in capitals; "" for a boolean flag
 	Usage     string // without the example
 	Default   string
 	Example   string // an example of a value

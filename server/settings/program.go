@@ -41,8 +41,8 @@ const (
 	exitUsage = 2
 )
 
-// Begin reads the settings. If done is true, the program must end with the exit
-// code.
+// Begin reads the settings. If done is true, the program must end with the returned
+// exit code.
 func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdout, stderr io.Writer) (exit int, done bool) {
 	err := p.read(args, lookup)
 	switch {

@@ -12,7 +12,7 @@ import (
 type simClient struct {
 	*simWorld
 	id    int
-	tx    ledger.Transaction // as generated; if it has no key, there is no request
+	tx    ledger.Transaction // as generated; if it has no idempotency key, there is no request
 	body  []byte
 	sent  []*simAttempt
 	known bool                 // the outcome of the current request is known

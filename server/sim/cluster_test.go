@@ -24,14 +24,13 @@ import (
 // requests and replies, and executes others long after their sender has given
 // up. There are two or three hosts with a disk each. Their daemons stand by, take
 // over, write, sleep between any two calls, lose their leases while they are running,
-// are killed, and lose their disks. The clients are those of the other
-// simulation.
+// are killed, and lose their disks. The clients are those of TestSimulation.
 //
 // In the end every host must have the same frames, and the model must allow the
 // history that the clients saw.
 
-// A clusterWorld is a simulation of several machines. From the other simulation
-// it takes the clients, and what is known about their requests.
+// A clusterWorld is a simulation of several machines. It takes the clients, and what
+// is known about their requests, from simWorld.
 type clusterWorld struct {
 	*simWorld
 	store  *etcdfake.Store
@@ -219,7 +218,7 @@ func (w *clusterWorld) settle() {
 		if n%10 == 0 {
 			w.now += 1e9
 		}
-		if n%2000 == 1999 { // left by daemons that were killed while they took over
+		if n%2000 == 1999 { // leases left by daemons that were killed while they took over
 			for _, id := range w.store.Leases() {
 				w.store.Revoke(id)
 			}
@@ -248,7 +247,7 @@ func (w *clusterWorld) settle() {
 	w.failf("the clients' requests never end, with the log at %d: %s", w.headSeq(), strings.Join(still, "; "))
 }
 
-// level reports whether every host has the whole log, and one of them writes.
+// level reports whether every host has the whole log, and exactly one of them writes.
 func (w *clusterWorld) level() bool {
 	writers := 0
 	for _, h := range w.hosts {

@@ -19,8 +19,8 @@ import (
 )
 
 // A simHost is a machine with a write daemon. The daemon's work runs in a
-// coroutine that pauses before every call to etcd. During the pause, others run
-// for as long as the seed says.
+// coroutine that pauses before every call to etcd. During the pause, other hosts
+// and clients run for as long as the seed says.
 type simHost struct {
 	*clusterWorld
 	name   string
@@ -193,7 +193,7 @@ func (h *simHost) write() {
 	}
 }
 
-// start joins the log, or opens it as the writer at once.
+// start joins the log as a standby, or opens it as the writer at once.
 func (h *simHost) start() {
 	ctx, d := context.Background(), h.driver()
 	if h.rng.IntN(3) > 0 {
@@ -269,7 +269,7 @@ func (h *simHost) failed(doing string, err error) {
 	h.gone()
 }
 
-// gone makes every client notice that the process has ended.
+// gone ends the process, and makes every client notice that it has ended.
 func (h *simHost) gone() {
 	h.p.Kill()
 	h.p = nil

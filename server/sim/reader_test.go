@@ -120,7 +120,8 @@ func (r *simReader) read() {
 		Client: r.name(), Query: q, Seq: r.core.State().Seq(), Reply: askState(r.core.State(), q)})
 }
 
-// askState asks the ledger what Model.Ask asks the model.
+// askState answers a query from the ledger's state, as Model.Ask answers it from the
+// model.
 func askState(s *ledger.State, q modeltest.Query) modeltest.Reply {
 	const all = math.MaxInt
 	switch q.What {

@@ -76,7 +76,7 @@ func TestSimulationIsDetermined(t *testing.T) {
 }
 
 // TestSimulationFinds tests the simulation itself. With each defect in the
-// ledger or its disk, it must find what it is meant to find.
+// ledger or its disk, some runs must fail, with at least one of the expected messages.
 func TestSimulationFinds(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -93,10 +93,10 @@ type simWorld struct {
 	model   *modeltest.Model // of what is durable, for generating requests that fit
 	records []*ledger.Record // of what is durable, for reversals
 	gen     *modeltest.Gen
-	digests map[uint64]uint64 // digests of the state by commit, where any process saw it
+	digests map[uint64]uint64 // digests of the states that any process saw, by commit
 	history modeltest.History
 	stats   simStats
-	end     func() uint64 // the durable end; no response may be older
+	end     func() uint64 // the durable end; a response to a request sent now may not be older
 }
 
 // A simFailure is a finding of the simulation.

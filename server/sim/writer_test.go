@@ -122,8 +122,8 @@ func (w *simWorld) modelFrame(f *wal.Frame) error {
 	})
 }
 
-// mayCrash is called after a process has died during an operation. Sometimes the
-// whole machine goes down with it.
+// mayCrash is called after a process has died during an operation. In three cases
+// out of four, the whole machine goes down with it.
 func (w *simWorld) mayCrash() {
 	w.writer.leave()
 	if w.rng.IntN(4) > 0 {

@@ -110,7 +110,7 @@ func (p *pageTest) facts(within string) (facts map[string]string) {
 	return facts
 }
 
-// follow clicks the link with that text, waits for the view at hash, and checks
+// follow clicks the link with the given text, waits for the view at hash, and checks
 // the basics there.
 func (p *pageTest) follow(within, text, hash string) {
 	p.t.Helper()
@@ -119,8 +119,8 @@ func (p *pageTest) follow(within, text, hash string) {
 	p.basics()
 }
 
-// basics checks what every view needs to be accessible: headings, labels,
-// names, landmarks.
+// basics checks what every view needs to be accessible, such as headings, labels,
+// names and landmarks.
 func (p *pageTest) basics() {
 	p.t.Helper()
 	var wrong []string

@@ -174,7 +174,7 @@ func (b *browser) point(expression string) (x, y float64) {
 	return at[0], at[1]
 }
 
-// linkNamed returns the expression for the link with that text in an element.
+// linkNamed returns the expression for the link with the given text in an element.
 func linkNamed(within, text string) string {
 	return fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll('a')].find((a) => a.textContent === %q)`, within, text)
 }
@@ -194,7 +194,7 @@ func (b *browser) key(name string) {
 	b.must("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "windowsVirtualKeyCode": codes[name]}, nil)
 }
 
-// fill types text into the element that an expression returns.
+// fill clears the element that an expression returns, and types text into it.
 func (b *browser) fill(expression, text string) {
 	b.t.Helper()
 	b.eval(fmt.Sprintf("(() => { const e = %s; e.focus(); e.value = ''; })()", expression), nil)

@@ -21,9 +21,10 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// A cutLedger responds to each request, but the first response to each bearer
-// token is cut: the token ends with the number of bytes that are sent before the
-// connection is closed. It begins with the name of one of cutCases.
+// A cutLedger responds to each request, but cuts the first response to each bearer
+// token. A token consists of the name of one of cutCases, a hyphen, and the number of
+// bytes to send before the connection is closed. If that is not a number, the
+// response is not cut.
 type cutLedger struct {
 	mu    sync.Mutex
 	asked map[string]int // requests with each token
@@ -102,7 +103,7 @@ func (l *cutLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var cutCases = []struct {
 	name  string
 	reply http.HandlerFunc
-	spare int // number of these bytes
+	spare int // number of last bytes that may be missing
 	want  string
 }{
 	{"commit-length", cutReply(200, false, cutCommit), 0, "done 7"},
@@ -172,7 +173,7 @@ func cutFeed(w http.ResponseWriter, r *http.Request) {
 
 // TestClientsCutAnswers closes the connection after every possible number of bytes of a
 // response, or every sixth in the short form. All clients must retry the request, with
-// the same key, unless the response is complete.
+// the same idempotency key, unless the response is complete.
 func TestClientsCutAnswers(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, language string, run clientRun) {
@@ -204,8 +205,8 @@ func TestClientsCutAnswers(t *testing.T) {
 	})
 }
 
-// check compares what a client reported for every step-th number of bytes, up to all
-// of them, with want. The last spare bytes may be missing.
+// check compares what a client reported with want, for a cut at every step-th byte up
+// to the end of the response. The last spare bytes may be missing.
 func (l *cutLedger) check(t *testing.T, name, want string, told []string, size, step, spare int) {
 	t.Helper()
 	wrong := 0
@@ -226,7 +227,7 @@ func (l *cutLedger) check(t *testing.T, name, want string, told []string, size, 
 	}
 }
 
-// measure returns the number of bytes of the response to a token.
+// measure returns the number of bytes in the response to a token.
 func (l *cutLedger) measure(t *testing.T, url, token string) int {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(`{"idempotency_key":"1"}`+"\n"+`{"idempotency_key":"2"}`+"\n"))

@@ -20,7 +20,7 @@ import (
 	"assetledger/ledger"
 )
 
-// A scriptedLedger answers requests of the same name with one reply after
+// A scriptedLedger answers requests with the same name with one reply after
 // another, and then repeats the last one. The name is the idempotency key of a
 // commit, the hold of a preflight, or the last element of the path of a read.
 type scriptedLedger struct {
@@ -65,7 +65,7 @@ func (l *scriptedLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // feedReplies are the replies to the connections of a feed, one after another.
-// The feed continues until it gets a 404 that is not the ledger's.
+// The client reconnects until it gets a 404 that is not the ledger's.
 var feedReplies = []string{"html 502", "Internal", "html 504", "event", "cut", "html 404"}
 
 // scriptedReplies are possible replies of a daemon, or of a server in between.
@@ -104,10 +104,10 @@ func replies(status int, body string) func(http.ResponseWriter) {
 	}
 }
 
-// outcomeCases are the outcomes of a commit with its key, and of a read. Those
-// of a preflight are the same as those of a read, because it changes nothing. With
-// giveUp the replies never change, so the client must give up. tries is the
-// number of its attempts; 0: as many as the time permits.
+// outcomeCases are the outcomes of a commit with an idempotency key, and of a read.
+// Those of a preflight are the same as those of a read, because it changes nothing.
+// With giveUp, no reply is final, so the client must give up. tries is the number of
+// its attempts; 0: as many as the time permits.
 var outcomeCases = []struct {
 	name    string
 	replies []string
@@ -196,7 +196,7 @@ func outcomes(t *testing.T, run func(string, ...string) *exec.Cmd, args []string
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
-// TestClientsCodes compares the exceptions of the Python client with the
+// TestClientsCodes compares the list of error codes in the Python client with the
 // codes of the ledger.
 func TestClientsCodes(t *testing.T) {
 	text, err := os.ReadFile("../../docs/clients/ledger.py")

@@ -26,16 +26,16 @@ type streamLedger struct {
 	asked map[string]int // requests by token
 }
 
-// streamCases are streams of the transactions with the keys 1 and 2, and what clients
-// report about them. Each connection has its own script; the last one is repeated. A
-// script consists of these words:
+// streamCases are feeds, and streams of the transactions with the idempotency keys 1
+// and 2, with what clients report about them. Each connection has its own script; the
+// last script is repeated. A script consists of these words:
 //
 //	done        commit the next line
 //	line:CODE   reject the next line
 //	last:CODE   end the stream, for this reason, and wait for the end of the request
 //	cut         close the connection
 //	feed        serve the three commits of a feed
-//	STATUS:CODE respond with an error and Retry-After: 30 instead of a stream; without a CODE, as another server does
+//	STATUS:CODE respond with an error and Retry-After: 30 instead of a stream; without a CODE, with an empty body, as another server might
 var streamCases = []struct {
 	name    string
 	scripts []string
@@ -193,7 +193,7 @@ func TestClientsStreams(t *testing.T) {
 // repetition.
 type crowdedStandby struct {
 	mu      sync.Mutex
-	missing int // requests
+	missing int // number of requests yet to arrive
 	crowd   chan struct{}
 }
 

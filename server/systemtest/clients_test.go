@@ -95,9 +95,9 @@ func (w *brokenWire) pass(near *net.TCPConn, to string, limit int64) {
 
 // clientDrivers prepare the programs that drive the clients, by language.
 // docs/clients has the clients that are single files, and ctl/client is the
-// client for Go. Each function returns the command that runs a program of the
+// client for Go. Each function returns the command that runs a program in the
 // folder, or an empty command if the program itself is executable. If a tool is
-// missing, the function returns its name.
+// missing, the function returns the tool's name.
 var clientDrivers = map[string]func(t *testing.T, folder string) (command []string, missing string){
 	"go": func(t *testing.T, folder string) ([]string, string) {
 		for _, program := range []string{"testdata/clients/drive.go", "../../docs/clients/wallet.go"} {
@@ -126,15 +126,15 @@ var clientDrivers = map[string]func(t *testing.T, folder string) (command []stri
 	},
 }
 
-// afterInstall matches the commands in docs/clients/README.md after npm install:
-// what comes before the compiler, the compiler, and what runs pay.js.
+// afterInstall matches the commands in docs/clients/README.md after npm install: the
+// one before the compiler, the compiler, and the one that runs pay.js.
 var afterInstall = regexp.MustCompile(`\n    npm install [^\n]*\n    ([^\n]*)\n    npx (tsc [^\n]*)\n    (node pay.js)\n`)
 
 // compileTypeScript compiles the client, its sample and its driver, and the example in
 // README.md, all with the command in docs/clients/README.md. Newer versions of Node run
-// these files without the compiler: they remove the types and reject all other
-// syntax of TypeScript, so it is rejected here too. The compiler takes longer than
-// most tests, so it runs once.
+// these files without the compiler: they remove the types, and reject all other
+// TypeScript syntax. So more flags make the compiler reject that syntax too. The
+// compiler takes longer than most tests, so it runs once.
 func compileTypeScript(t *testing.T, compiler, folder string) {
 	t.Helper()
 	commands := afterInstall.FindStringSubmatch(text(t, "../../docs/clients/README.md"))

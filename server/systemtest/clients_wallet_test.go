@@ -13,8 +13,8 @@ import (
 )
 
 // TestWalletServices uses the wallet service of each language, and then kills
-// its write daemon. A request that is repeated meanwhile must get its first
-// response once there is a write daemon again.
+// its write daemon. A request that is repeated during the outage must get its
+// original response once there is a write daemon again.
 func TestWalletServices(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, language string, run clientRun) {
@@ -75,9 +75,8 @@ var walletExchanges = []struct{ ask, want string }{
 
 var isTime = regexp.MustCompile(`"at":"[^"]+Z"`)
 
-// askWallet sends a request, and returns status and body without times. For
-// status 400 it returns only the status, because the message is the service's
-// own.
+// askWallet sends a request, and returns the status and the body without times. For
+// status 400 it returns only the status, because each service has its own message.
 func askWallet(t *testing.T, url, ask string) string {
 	word := strings.SplitN(ask, " ", 3)
 	req, err := http.NewRequest(word[0], url+word[1], nil)

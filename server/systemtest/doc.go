@@ -14,7 +14,7 @@
 //	prove_*     killed daemons, power cuts, failing syncs and full disks (make prove)
 //	clients_*   the clients for Go, Python and TypeScript
 //	mirror*     copies of the log in other directories
-//	page*       the web page, in a headless browser; so does all_views
+//	page*       the web page, mostly in a headless browser; all_views belongs here too
 //	openapi*    recorded requests and responses against the OpenAPI documents
 //	readers     read daemons whose log is replaced, or has a second writer
 package systemtest

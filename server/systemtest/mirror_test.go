@@ -17,8 +17,8 @@ import (
 	"assetledger/server/etcd/etcdtest"
 )
 
-// A badWire is a proxy between two daemons. While it is switched on, it cuts
-// connections after a number of bytes, or changes bytes in transit.
+// A badWire is a proxy between two daemons. While cut is not 0, it cuts connections
+// after a random number of bytes, or changes a byte in transit.
 type badWire struct {
 	ln     net.Listener
 	target atomic.Pointer[string] // host:port
@@ -106,7 +106,8 @@ func (w *badWire) cutAll() {
 	clear(w.open)
 }
 
-// batchOf returns a batch of transactions of various lengths.
+// batchOf returns a batch of n transactions, each with a number of size digits in its
+// metadata.
 func batchOf(n, size int) string {
 	var b strings.Builder
 	b.WriteString(`{"transactions":[`)
@@ -119,7 +120,8 @@ func batchOf(n, size int) string {
 	return b.String() + "]}"
 }
 
-// commits commits some batches, and returns the number of the last commit.
+// commits commits batches of various sizes, and returns the number of the last
+// commit.
 func commits(t *testing.T, url string, batches int) int64 {
 	t.Helper()
 	for i := range batches {
@@ -161,9 +163,9 @@ func arrives(t *testing.T, url string, seq int64) (all string) {
 	return all
 }
 
-// sameFiles compares the bytes of the segments of two directories. Each segment
-// of the copy must be in the original. It returns the name of the copy's first
-// segment.
+// sameFiles compares the bytes of the segments in two directories. Each segment
+// of the copy must be in the original, and the last one must be the original's last.
+// sameFiles returns the name of the copy's first segment.
 func sameFiles(t *testing.T, original, copied string) (first string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(copied, "wal", "*.seg"))
@@ -197,7 +199,7 @@ const firstSegment = "00000000000000000001.seg"
 // TestMirrors copies a log to a second directory, and from there to a third,
 // over connections that are constantly cut and garbled, while each daemon is
 // killed repeatedly. In the end all directories must have the same bytes, and
-// all daemons must give the same responses. Finally, a host begins with a
+// all daemons must give the same responses. A host that joins late must begin with a
 // checkpoint.
 func TestMirrors(t *testing.T) {
 	t.Parallel()
@@ -340,7 +342,7 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 }
 
 // TestMirrorAsksForTheScope checks that a source with an auth file sends its
-// log only to clients with the scope log that are not limited to owners.
+// log only to clients with the scope log or admin that are not limited to owners.
 func TestMirrorAsksForTheScope(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"assetledger/server/writer"
 )
 
-// A secured has the private CA and the auth file of write daemons, whose log
+// A secured has the private CA and the auth file of write daemons whose log
 // requires a token or a client certificate.
 type secured struct {
 	ca      *authority
@@ -57,8 +57,8 @@ func (s *secured) commit(t *testing.T, url string, n int) {
 	}
 }
 
-// TestMirrorOverTLS copies a log from a daemon with a private CA: with a client
-// certificate that is replaced while the mirror runs, and with a token.
+// TestMirrorOverTLS copies a log from a daemon with a private CA: once with a token,
+// and once with a client certificate that is replaced while the mirror runs.
 func TestMirrorOverTLS(t *testing.T) {
 	t.Parallel()
 	s := newSecured(t)
@@ -120,8 +120,8 @@ func TestMirrorOverTLS(t *testing.T) {
 }
 
 // TestFillOverTLS starts a second daemon on a log of which etcd holds only the end.
-// It must fill its directory from the first one, which has a private CA, using a
-// client certificate.
+// The second daemon must fill its directory from the first one, which has a private
+// CA, using a client certificate.
 func TestFillOverTLS(t *testing.T) {
 	t.Parallel()
 	etcd := "etcd://" + etcdtest.Start(t, 1).Members[0].Endpoint + "/tls"

@@ -92,8 +92,8 @@ func TestOpenAPI(t *testing.T) {
 	t.Run("recorded pairs", func(t *testing.T) { checkPairs(t, documents) })
 }
 
-// checkReferences checks that each $ref has a target, that each component is
-// used, and that operation ids are unique.
+// checkReferences checks that each $ref has a target, and that each operation has a
+// unique operationId, a summary and a 200 response.
 func checkReferences(t *testing.T, v *validator) {
 	meant := map[string]bool{}
 	var walk func(any)
@@ -189,7 +189,8 @@ func checkOperations(t *testing.T, v *validator) {
 	}
 }
 
-// checkPairs checks each recorded request that was accepted, and each response.
+// checkPairs checks each recorded POST request that was accepted, and each response.
+// It also checks that the pairs show every operation of the documents.
 func checkPairs(t *testing.T, documents map[string]*validator) {
 	answers, requests := 0, 0
 	seen := map[string]bool{}
@@ -265,7 +266,8 @@ func checkLines(t *testing.T, v *validator, x *exchange, where string) {
 }
 
 // checkAnswer checks a response, and also that the schema would reject it with
-// a field too many or too few.
+// one field too many or too few. It returns false if there was nothing to check, or
+// the response does not match.
 func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where string) bool {
 	t.Helper()
 	response := op["responses"].(object)[fmt.Sprint(x.status)]

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// commands splits the command lines that each view shows for its content with a
-// shell. It compares what each ledgerctl prints with the response at the URL of its
-// curl.
+// commands uses a shell to split the command lines that each view shows for its
+// content. It compares the output of each ledgerctl command with the response at the
+// URL of the curl command before it.
 func (p *pageTest) commands(t *testing.T) {
 	views := []string{"#/container/2001/history?instance=1&to=180", "#/container/3001?at=120", "#/container/tills%2F9", "#/containers?kind=Grid", "#/class/4/holders?key=7", "#/class/5/instances?container=2001", "#/commits?to=150"}
 	for _, v := range pageViews {
@@ -22,7 +22,7 @@ func (p *pageTest) commands(t *testing.T) {
 	for _, hash := range views {
 		p.goTo(hash)
 		var lines []string
-		p.eval(`[...document.querySelectorAll('.command code')].map((c) => c.textContent).filter((line) => !line.endsWith('/v1/status'))`, &lines) // there is no line for ledgerctl beside that of the status
+		p.eval(`[...document.querySelectorAll('.command code')].map((c) => c.textContent).filter((line) => !line.endsWith('/v1/status'))`, &lines) // the curl line for the status has no ledgerctl line beside it
 		for i, line := range lines {
 			words, err := exec.Command("sh", "-c", `printf '%s\n' `+line).Output()
 			if err != nil {

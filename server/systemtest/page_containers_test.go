@@ -49,7 +49,8 @@ func (p *pageTest) containers(t *testing.T) {
 	p.shows("#/container/1001")
 }
 
-// head compares the facts at the head of a container's view.
+// head compares the facts at the head of a container's view with the daemon's
+// response, and returns the container.
 func (p *pageTest) head(t *testing.T, id string) object {
 	t.Helper()
 	c := p.ledger.data("/v1/read/container/" + id)

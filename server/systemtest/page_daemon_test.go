@@ -103,9 +103,9 @@ func TestPageWords(t *testing.T) {
 	}
 }
 
-// TestPageOfDaemonsInTrouble checks that the operators' view notices by itself
-// that the write daemon is degraded, gone or back, even without commits. While the
-// write daemon is gone, the view shows what is known without it.
+// TestPageOfDaemonsInTrouble checks that the operators' view notices by itself when
+// the write daemon is gone, even without commits, and finds a new one later. While
+// the write daemon is gone, the view shows what is known without it.
 func TestPageOfDaemonsInTrouble(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)
@@ -151,8 +151,8 @@ func TestPageOfDaemonsInTrouble(t *testing.T) {
 	}
 }
 
-// everyLook checks the current view in light and dark, in a narrow window and a
-// wide one.
+// everyLook checks the current view in light and dark, and in a narrow and a wide
+// window.
 func (p *pageTest) everyLook(t *testing.T, view string) {
 	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -169,9 +169,9 @@ func (p *pageTest) everyLook(t *testing.T, view string) {
 	}
 }
 
-// TestPageRefused checks that every view explains 410 responses for archived
-// commits, 503 responses with Retry-After for what is not ready yet, and 403
-// responses for what a token may not see. What becomes ready must appear by itself.
+// TestPageRefused checks that views explain 503 responses with Retry-After for what
+// is not ready yet, and 410 responses for archived commits. What becomes ready must
+// appear by itself.
 func TestPageRefused(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)
@@ -234,7 +234,8 @@ func TestPageRefused(t *testing.T) {
 	b.until(fmt.Sprintf(`document.querySelector('#main tbody tr')?.cells[5].textContent === '%d'`, total)) // its newest change; how far back the rest goes depends on what was archived
 	p.basics()
 
-	// For an archived commit the page says so, and links to what still exists.
+	// For an archived commit, the page says that it is archived, and links to what
+	// still exists.
 	b.goTo("#/commit/2")
 	problem("CommitArchived", "The first commit here")
 	p.everyLook(t, "410")

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// policy does what the page's policy forbids, to prove that this would be noticed.
+// policy does what the page's policy forbids, and logs an error, to prove that the
+// tests would notice either.
 func (p *pageTest) policy(t *testing.T) {
 	for _, forbidden := range []string{
 		`document.body.setAttribute('style', 'color: red')`,

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// holders follows the links of a class to its holders and its instances.
+// holders follows the links from a class to its holders and its instances.
 func (p *pageTest) holders(t *testing.T) {
 	p.goTo("#/class/4")
 	p.follow(".tabs", "Holders", "#/class/4/holders")
@@ -41,7 +41,7 @@ func (p *pageTest) holders(t *testing.T) {
 	same(t, "the wrong kind", p.text(`document.querySelector('.problem code').textContent`), "WrongClassKind")
 }
 
-// filters filters the list of commits in each way.
+// filters filters the list of commits by each criterion.
 func (p *pageTest) filters(t *testing.T) {
 	about := func(op object, names ...string) (values []string) {
 		args := op["args"].(object)
@@ -96,8 +96,8 @@ func (p *pageTest) filters(t *testing.T) {
 	same(t, "the key", row[len(row)-1], str(p.ledger.data("/v1/read/commit/60")["metadata"].(object)["idempotency_key"]))
 }
 
-// csv saves a table, with exact numbers and nothing that a spreadsheet would
-// execute.
+// csv saves tables as CSV. The files must have exact numbers, and nothing that a
+// spreadsheet would execute.
 func (p *pageTest) csv(t *testing.T) {
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":9500,"name":"=1+1, \"quoted\""}}},
 		{"op":"CreateContainer","args":{"container_id":9501,"kind":"Standard"}},
@@ -131,7 +131,7 @@ func (p *pageTest) csv(t *testing.T) {
 		[]string{str(p.ledger.lastCommitted), at, "AddFungible", "Euro key 0", "1234567.89", "1234567.89"})
 }
 
-// enter opens an item in a grid.
+// enter opens items in a grid with the Enter key.
 func (p *pageTest) enter(t *testing.T) {
 	p.goTo("#/container/3001")
 	placements := listOf(p.ledger.data("/v1/read/container/3001/grid"), "placements")

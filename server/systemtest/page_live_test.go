@@ -14,7 +14,7 @@ func (p *pageTest) exactNumbers(t *testing.T) {
 		{"op":"AddFungible","args":{"container_id":` + most + `,"class_id":` + most + `,"key":9007199254740993,"quantity":` + most + `}},
 		{"op":"RemoveFungible","args":{"container_id":` + most + `,"class_id":` + most + `,"key":9007199254740993,"quantity":1}},
 		{"op":"AddFungible","args":{"container_id":` + most + `,"class_id":1,"key":0,"quantity":9007199254740993}}`)
-	p.ledger.data("/v1/read/freshness") // waits until it is readable
+	p.ledger.data("/v1/read/freshness") // waits until the commit can be read
 	p.goTo("#/container/" + most)
 	p.until(`document.querySelector('table')`)
 	same(t, "title", p.text(`document.querySelector('h1').textContent`), "Container "+most+" Standard")
@@ -62,7 +62,7 @@ func (p *pageTest) paging(t *testing.T) {
 }
 
 // live checks that commits appear by themselves, without disturbing what the
-// user does.
+// user is doing.
 func (p *pageTest) live(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.eval(`void document.querySelector('table a').focus()`, nil)
@@ -116,7 +116,7 @@ func (p *pageTest) flood(t *testing.T) {
 	}
 }
 
-// gone stops the daemon, and starts another one in its place.
+// gone stops the read daemon, and starts another one in its place.
 func (p *pageTest) gone(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.ledger.reader.stop()

@@ -98,8 +98,8 @@ func (p *pageTest) pictures(t *testing.T) {
 // axeFile is the environment variable with the path of axe-core's axe.min.js.
 const axeFile = "LEDGER_TEST_AXE"
 
-// accessible checks each view with axe-core for accessibility problems, in both
-// color schemes in the long form.
+// accessible checks each view with axe-core for accessibility problems. The long
+// form does so in both color schemes.
 func (p *pageTest) accessible(t *testing.T) {
 	if os.Getenv(axeFile) == "" {
 		t.Skipf("NOT TESTED: the page with axe-core; set %s to its axe.min.js (npm pack axe-core)", axeFile)
@@ -122,7 +122,7 @@ func (p *pageTest) accessible(t *testing.T) {
 	p.scheme("light")
 }
 
-// axeSchemes returns the color schemes in which axe-core checks.
+// axeSchemes returns the color schemes in which axe-core checks the page.
 func axeSchemes(t *testing.T) []string {
 	t.Helper()
 	if longtest.Form(t, "the dark color scheme, and axe-core's own rule about contrast") {
@@ -144,7 +144,7 @@ func (p *pageTest) axe(t *testing.T, view string) {
 		p.eval(text(t, path)+"; undefined", nil)
 	}
 	var found []string
-	// The rule about contrast takes longest, and p.contrast checks the same.
+	// The rule about contrast takes longest, and p.contrast checks contrast too.
 	p.eval(`axe.run(document, {resultTypes: ['violations'], rules: {'label-content-name-mismatch': {enabled: true}, 'color-contrast': {enabled: `+
 		fmt.Sprint(os.Getenv(longtest.Variable) == "1")+`}}}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))`, &found)
 	for _, f := range found {
@@ -162,7 +162,7 @@ func (p *pageTest) fits(t *testing.T, width int) {
 	}
 }
 
-// longNames shows long names without spaces, which can't be wrapped at a space.
+// longNames shows long names that have no spaces, and so can't be wrapped at one.
 func (p *pageTest) longNames(t *testing.T) {
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":77,"name":"` + strings.Repeat("Unbroken", 14) + `"}}},
 		{"op":"RegisterClassShape","args":{"request":{"class_id":77,"width":2,"height":1}}},
@@ -202,7 +202,7 @@ func (p *pageTest) longNames(t *testing.T) {
 	if side < 2 {
 		t.Errorf("one cell of a large grid is %.1f pixels wide, want at least 2", side)
 	}
-	// In a grid of many columns, the numbers of its axes must stay readable.
+	// In a grid with many columns, the numbers on the axes must stay readable.
 	p.goTo("#/container/79")
 	var height float64
 	p.eval(`document.querySelector('.axis').getBoundingClientRect().height`, &height)
@@ -211,8 +211,8 @@ func (p *pageTest) longNames(t *testing.T) {
 	}
 }
 
-// contrast finds texts that are hard to read: those with a contrast below 4.5 to 1,
-// or 3 to 1 for large ones (WCAG 2.2, 1.4.3).
+// contrast finds text that is hard to read: text with a contrast below 4.5 to 1, or
+// below 3 to 1 if it is large (WCAG 2.2, 1.4.3).
 func (p *pageTest) contrast(t *testing.T, view string) {
 	t.Helper()
 	var faint []string
@@ -254,7 +254,7 @@ func (p *pageTest) picture(name string) {
 	}
 }
 
-// savePicture writes a PNG of at most 256 colors, which is small, and enough
+// savePicture writes a PNG with at most 256 colors, which is small, and good enough
 // for a page.
 func savePicture(t *testing.T, path string, data []byte) {
 	t.Helper()

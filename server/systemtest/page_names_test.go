@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// namesAndHolds checks that names and codes are shown where people look, and
-// that they are links.
+// namesAndHolds checks that names, codes and holds are shown where people look, and
+// that the search box finds them.
 func (p *pageTest) namesAndHolds(t *testing.T) {
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":700,"code":"EUR/c","name":"Euro","decimals":2}}},
 		{"op":"CreateContainer","args":{"container_id":7001,"name":"users/42/wallet","kind":"Standard","owner":42}},
@@ -22,7 +22,7 @@ func (p *pageTest) namesAndHolds(t *testing.T) {
 	p.ledger.post("/v1/commit", `{"operations":[{"op":"RenameContainer","args":{"container_id":7002,"name":"users/430/wallet"}}],"idempotency_key":"order 17, again"}`)
 	keyed := fmt.Sprint("#/commit/", p.ledger.lastCommitted)
 	p.ledger.data("/v1/read/freshness")
-	// The search box finds all of them, and says what they are.
+	// The search box finds things of every kind, and says what they are.
 	for _, by := range []struct{ typed, first, hash string }{
 		{"order 17, again", "commit", keyed}, {"199", "commit 199", "#/commit/199"}, {"#1", "instance #1", "#/instance/1"}, {"euro", "class Euro", "#/class/1"},
 		{"501", "owner 501", "#/containers?owner=501"}, {"users/43", "container users/430/wallet", "#/container/7002"}, {"7720", "hold 7720", "#/container/7001"},
@@ -40,8 +40,8 @@ func (p *pageTest) namesAndHolds(t *testing.T) {
 		p.key("Enter")
 		p.shows(by.hash)
 	}
-	// With several results, the arrow keys choose one. If there are none, the box
-	// says so. Escape closes it.
+	// With several results, the arrow keys choose one. If there are none, the list
+	// says so. Escape closes the list.
 	p.key("/")
 	p.fill(`document.activeElement`, "1")
 	p.until(`document.querySelectorAll('#found li').length > 2`)

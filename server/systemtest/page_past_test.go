@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// changes returns the cells that a history should have, without the time.
+// changes returns the cells that the view of a history should have, without the
+// times.
 func (p *pageTest) changes(query string) (rows [][]string) {
 	p.t.Helper()
 	for _, e := range listOf(p.ledger.data("/v1/read/container/"+query), "entries") {
@@ -52,8 +53,8 @@ func (p *pageTest) compareChanges(t *testing.T, query string) {
 	same(t, "history of "+query, shown, p.changes(query))
 }
 
-// history checks what happened to a container, and follows the links to each
-// moment.
+// history compares the view of a container's history with the daemon's response: with
+// each filter, and on more than one page.
 func (p *pageTest) history(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.follow(".tabs", "History", "#/container/1001/history")

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// A client sends jobs one after another, each until its outcome is known.
+// A client sends jobs one after another. It repeats a job that has idempotency keys
+// until the job's outcome is known.
 type client struct {
 	id   int
 	rng  *rand.Rand
@@ -80,8 +81,9 @@ func (c *client) send(url string, j *job) {
 	}
 }
 
-// again occasionally returns one of the last settled jobs, to be sent once more.
-// Otherwise it returns nil.
+// again occasionally returns one of the latest jobs, to be sent once more. Only a job
+// that has idempotency keys and was acknowledged is sent again. Otherwise again
+// returns nil.
 func (c *client) again() *job {
 	if len(c.jobs) == 0 || c.rng.IntN(25) != 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// A disk is an ext4 filesystem on a loop device. It lives in the namespaces of
+// A disk is an ext4 filesystem on a loop device. It is mounted in the namespaces of
 // onMachineOfItsOwn. mount creates a loop device that is removed when the disk
 // is unmounted.
 type disk struct {

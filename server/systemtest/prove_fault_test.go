@@ -16,7 +16,7 @@ var fileAndOffset = regexp.MustCompile(`wal/\d{20}\.seg at offset \d+`)
 
 // TestCutSegment truncates the mapped segment of a read daemon that must read
 // the missing part next, so that the kernel sends SIGBUS. The daemon must stop
-// with exit code 3, and name file and offset.
+// with exit code 3, and name the file and the offset.
 func TestCutSegment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), longSegment, 5)
@@ -27,8 +27,9 @@ func TestCutSegment(t *testing.T) {
 	})
 }
 
-// unreadable stops the read daemon with SIGSTOP, commits, breaks the segment,
-// and resumes the daemon.
+// unreadable suspends the read daemon with SIGSTOP, commits, damages the segment,
+// and resumes the daemon. The daemon must then exit with code 3, and name the file
+// and the offset.
 func (r *rig) unreadable(breaks func(segment string)) {
 	r.t.Helper()
 	r.start()
@@ -79,7 +80,7 @@ func TestCutEnd(t *testing.T) {
 		t.Errorf("exit code %d, want 1, with the name of END, and without a stack trace:\n%.4000s", code, words)
 	}
 	w = startWriteProcess(t, dir)
-	mustCommit(t, w.url, add) // it takes effect once, even if it did before
+	mustCommit(t, w.url, add) // takes effect only once, even if the first attempt was committed
 	var balances struct{ Balances []struct{ Quantity int } }
 	r := startProcess(t, "ledger-read", "-dir", dir)
 	mustGet(t, fmt.Sprintf("%s/v1/read/container/1/balances?min_seq=%d&wait=20s", r.url, logEnd(t, w.url)), &balances)

@@ -11,8 +11,8 @@ import (
 )
 
 // TestProveFullDisk fills the disk under load. Requests must be rejected before
-// the log's segment is full, health must say so, and service must resume
-// without a restart when there is room again.
+// the log's segment is full, health must report the full disk, and service must
+// resume without a restart when there is room again.
 func TestProveFullDisk(t *testing.T) {
 	if !onMachineOfItsOwn(t) {
 		return

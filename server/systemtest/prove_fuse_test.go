@@ -87,8 +87,8 @@ func (d *badDisk) unmount(t *testing.T, at string) {
 	d.served.Wait()
 }
 
-// fail makes the reads fail for which fails returns true. Its arguments are the
-// file's name and the range of bytes. If fails is nil, no read fails.
+// fail sets the function that decides which reads fail. The function's arguments are
+// the file's name and the range of bytes. If the function is nil, no read fails.
 func (d *badDisk) fail(fails func(name string, from, to int64) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -221,8 +221,8 @@ func (d *badDisk) read(path string, off, size int64) ([]byte, error) {
 	return b[:n], nil
 }
 
-// list returns directory entries, beginning with number off, as many as fit into
-// size bytes.
+// list returns as many directory entries as fit into size bytes, beginning with entry
+// number off.
 func (d *badDisk) list(path string, off uint64, size int) (out []byte, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -106,11 +106,11 @@ type longStream struct {
 	lines   int // sent
 	results atomic.Int64
 	seqs    []uint64 // of the results
-	err     error    // of reading these
+	err     error    // of reading the results
 }
 
 // startLongStream starts a client. Its lines go to its standard input:
-// transactions to ledgerctl, keys to the others.
+// transactions to ledgerctl, idempotency keys to the others.
 func startLongStream(t *testing.T, name string, cmd *exec.Cmd) *longStream {
 	t.Helper()
 	s := &longStream{name: name, cmd: cmd, stop: make(chan struct{})}
@@ -179,7 +179,7 @@ func (s *longStream) receive(from io.Reader) {
 	}
 }
 
-// awaitResults waits for more results of each client.
+// awaitResults waits for 2000 more results from each client.
 func awaitResults(r *clusterRig, streams []*longStream) {
 	r.t.Helper()
 	var from []int64

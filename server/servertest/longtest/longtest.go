@@ -15,14 +15,14 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package. It is for a TestMain.
+// Main runs the tests of a package. It is meant to be called by TestMain.
 //
 // Tests create a lot of garbage while their live heaps are small, and collecting it
 // took a quarter of their time. So the heap may grow to five times what is in use,
 // up to a limit. Benchmarks run with the usual settings.
 //
-// Three tests for each processor run at the same time, because most of those with
-// t.Parallel wait.
+// Up to three tests for each processor run at the same time, because most tests with
+// t.Parallel spend their time waiting.
 func Main(m *testing.M) int {
 	flag.Parse()
 	if flag.Lookup("test.bench").Value.String() == "" {

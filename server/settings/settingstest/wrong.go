@@ -11,11 +11,12 @@ import (
 	"assetledger/server/settings"
 )
 
-// Wrong runs the program with invalid values for each flag, on the command line and
-// in the environment: a value that can't be valid, an empty one, a blank one, and a
-// valid one given twice. Each must end with exit code 2, and a message with the
-// flag's name and an example. own has an invalid value for each flag that takes a
-// value and that only some daemons have. None of the runs may create anything.
+// Wrong runs the program with invalid values for each flag: a value that can't be
+// valid, an empty one and a blank one, each on the command line and in the
+// environment, and a valid one given twice on the command line. Each run must end
+// with exit code 2, and a message with the flag's name and an example. own has an
+// invalid value for each flag that takes a value and that only some daemons have.
+// None of the runs may create anything.
 func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, stderr io.Writer) int, own map[string]string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
