@@ -163,8 +163,8 @@ func lineWith(text, word string) string {
 	return ""
 }
 
-// etcdctl runs etcd's own tool, which a module of etcd does not build. It repeats a
-// command that fails, for at most a minute.
+// etcdctl runs the installed etcdctl, since buildEtcd builds only the server. It
+// repeats a command that fails, for at most a minute.
 func (r *clusterRig) etcdctl(args ...string) string {
 	r.t.Helper()
 	line := append([]string{"--endpoints", strings.Join(r.etcd.Endpoints(), ",")}, args...)

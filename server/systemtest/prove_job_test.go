@@ -15,17 +15,17 @@ type job struct {
 	path  string
 	body  string
 	parts []*part // one for each transaction
-	keyed bool    // it may be sent again
+	keyed bool    // it has idempotency keys, so it may be sent again
 }
 
 // A part is one transaction of a job, with its outcome.
 type part struct {
 	modeltest.Request
-	answer string // the first result, without the mark of a replay
+	answer string // the result that acknowledged it, without the mark of a replay
 }
 
-// newJob returns a job of transactions. bodies are request bodies of path.
-// Several bodies make a batch or a stream.
+// newJob returns a job with one transaction for each body. For a batch or a stream,
+// it combines the bodies into one request.
 func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 	j := &job{path: path, keyed: keyed, body: bodies[0]}
 	for _, body := range bodies {
@@ -54,15 +54,15 @@ func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 }
 
 // settleLines records all results of a stream that have arrived. Each complete
-// line is a promise. It returns false if any result is missing or leaves the
-// outcome open.
+// line is a promise. settleLines returns false if any result is missing or leaves
+// the outcome open.
 func (j *job) settleLines(text string) (settled bool, err error) {
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1] // an incomplete line, or nothing
 	settled = len(lines) >= len(j.parts)
 	for i, line := range lines {
 		switch {
-		case strings.Contains(line, `"lines_answered":`): // a line of the daemon itself
+		case strings.Contains(line, `"lines_answered":`): // the daemon's own last line, which ends the stream
 			return settled && i >= len(j.parts), nil
 		case i >= len(j.parts):
 			return true, fmt.Errorf("a stream of %d lines has one more result: %s", len(j.parts), line)
@@ -107,8 +107,8 @@ func (j *job) settle(a answer) (settled bool, err error) {
 	return settled, nil
 }
 
-// settle records the result of one transaction. If there was a result before, it
-// must be the same.
+// settle records the result of one transaction. If the transaction was acknowledged
+// before, the result must be the same.
 func (p *part) settle(text string) error {
 	var res struct {
 		Seq      uint64  `json:"global_seq"`

@@ -67,7 +67,7 @@ func (x *network) inside(host int) []string {
 	return []string{"ip", "netns", "exec", fmt.Sprint("h", host)}
 }
 
-// lose drops all packets from the hosts of one list to those of another.
+// lose drops all packets from the hosts in one list to those in another.
 func (x *network) lose(from, to []int) {
 	x.t.Helper()
 	for _, a := range from {
@@ -79,7 +79,7 @@ func (x *network) lose(from, to []int) {
 	}
 }
 
-// part cuts the hosts of one list off from those of another.
+// part cuts the hosts in one list off from those in another.
 func (x *network) part(some, others []int) {
 	x.t.Helper()
 	x.lose(some, others)

@@ -47,8 +47,8 @@ func TestProvePartition(t *testing.T) {
 // host returns the host number of a machine.
 func (r split) host(m *machine) int { return 3 + slices.Index(r.machines, m) }
 
-// sides returns the host number of etcd's leader, and those of its other
-// members.
+// sides returns the host number of etcd's leader, and those of the other members of
+// etcd.
 func (r split) sides() (leader int, others []int) {
 	r.t.Helper()
 	leader = slices.Index(r.etcd.Members, r.clusterRig.leader())
@@ -69,7 +69,7 @@ func (r split) cutWriter(cut func(writer, etcd []int)) {
 }
 
 // mustNotAnswer checks that a writer that has been replaced, but has not
-// noticed that, returns no results from memory.
+// noticed it, returns no results from memory.
 func (r split) mustNotAnswer(m *machine) {
 	r.t.Helper()
 	for _, path := range []string{"/v1/commit", "/v1/commit/preflight"} {

@@ -14,10 +14,10 @@ import (
 
 // TestProveQuota fills a real etcd under load, in two ways. First there are too
 // few copies on other hosts: health becomes degraded, and then commits are
-// rejected, while etcd itself still accepts everything. They are accepted again
-// once two daemons stand by. Then etcd itself is full, because another client
-// filled it: commits are rejected until it is repaired as docs/ops.md
-// describes. Nothing that was acknowledged may be lost.
+// rejected, while etcd itself still accepts everything. Commits are accepted again
+// once two daemons stand by. Then, in the long form, another client fills etcd
+// itself: commits are rejected until etcd is repaired as docs/ops.md describes.
+// Nothing that was acknowledged may be lost.
 func TestProveQuota(t *testing.T) {
 	long := proof(t, false, true)
 	if _, err := exec.LookPath("etcdctl"); err != nil {
@@ -98,8 +98,8 @@ func (r *clusterRig) fillEtcd(filler *client, client *etcd.Client) {
 	r.until("commits are accepted again", func() bool { return r.fill(filler) })
 }
 
-// fill sends nearly a mebibyte as one client. It returns false if that is
-// rejected.
+// fill sends a batch of about 800 kB, or the client's pending job. It returns false
+// if no daemon writes, or if the batch is rejected.
 func (r *clusterRig) fill(c *client) bool {
 	r.t.Helper()
 	j := c.pending

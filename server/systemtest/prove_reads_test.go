@@ -38,7 +38,7 @@ func (p *poller) stop() {
 	p.done.Wait()
 }
 
-// take returns the reads since the last call, and all faults.
+// take returns the reads and the faults since the last call.
 func (p *poller) take() ([]modeltest.Read, []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

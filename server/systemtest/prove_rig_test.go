@@ -27,7 +27,7 @@ type rig struct {
 	clients []*client
 	poller  *poller
 	began   *job             // the job of setUp
-	reads   []modeltest.Read // of all checks
+	reads   []modeltest.Read // of all checks so far
 	stop    chan struct{}
 	loading sync.WaitGroup
 }
@@ -111,8 +111,8 @@ func (r *rig) endLoad() {
 	}
 }
 
-// acknowledged returns the number of committed transactions, and the number of
-// those whose outcome is open.
+// acknowledged returns the number of acknowledged transactions, and the number of
+// transactions whose outcome is unknown.
 func (r *rig) acknowledged() (done, open int) {
 	for _, c := range r.clients {
 		for _, j := range c.jobs {
@@ -145,7 +145,7 @@ func (r *rig) check() error {
 	for _, c := range r.clients {
 		faults = append(faults, c.err)
 	}
-	h := modeltest.History{Others: true} // requests without a key are not in the history
+	h := modeltest.History{Others: true} // requests without an idempotency key are not in the history
 	unkeyed := map[string]*part{}
 	for _, j := range append(r.jobs(), r.began) {
 		for _, p := range j.parts {

@@ -14,8 +14,8 @@ import (
 	"assetledger/wal"
 )
 
-// TestProveUnreadable makes the disk answer reads of the log with EIO, while a
-// read daemon has it mapped, so that the kernel sends SIGBUS.
+// TestProveUnreadable makes the disk answer reads of the log with EIO while a read
+// daemon has the log mapped, so that the kernel sends SIGBUS.
 func TestProveUnreadable(t *testing.T) {
 	if !onMachineOfItsOwn(t) {
 		return
@@ -31,7 +31,7 @@ func TestProveUnreadable(t *testing.T) {
 // A logToBreak is a log of several segments whose write daemon has stopped.
 type logToBreak struct {
 	dir    string        // with wal/, where bad disks are mounted
-	folder string        // the folder that they show
+	folder string        // the folder that the bad disks show
 	name   string        // of the first segment
 	second uint64        // first commit of the second segment
 	end    uint64        // of the log
@@ -100,8 +100,8 @@ func (l *logToBreak) setEnd(t *testing.T, seq uint64) {
 	word(88, ^seq)
 }
 
-// withoutCheckpoints starts a read daemon that must read the log, up to the
-// middle of its first segment.
+// withoutCheckpoints starts a read daemon that has no checkpoint, and so must read
+// the log. For now the log ends in the middle of its first segment.
 func (l *logToBreak) withoutCheckpoints(t *testing.T) *process {
 	t.Helper()
 	kept := filepath.Join(l.dir, "ckpt")
@@ -121,7 +121,7 @@ func (l *logToBreak) withoutCheckpoints(t *testing.T) *process {
 	return reader
 }
 
-// breaksAhead makes reads fail in the pages that the daemon needs next.
+// breaksAhead makes reads fail on the pages that the daemon needs next.
 func (l *logToBreak) breaksAhead(t *testing.T) {
 	d := l.mount(t)
 	reader := l.withoutCheckpoints(t)
@@ -172,8 +172,8 @@ func (l *logToBreak) hiccups(t *testing.T) {
 	reader.stop(t)
 }
 
-// brokenAtStart checks that the daemon never serves, and that wal verify
-// reports the place.
+// brokenAtStart starts a daemon after the disk has failed. It checks that the daemon
+// never serves, and that wal verify reports the place of the failure.
 func (l *logToBreak) brokenAtStart(t *testing.T) {
 	d := l.mount(t)
 	d.fail(func(name string, _, to int64) bool { return name == l.name && to > 40<<10 })

@@ -46,9 +46,9 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 }
 
 // TestGrownUnderSleepingReader restores an older backup in place while a read
-// daemon is suspended, and makes as many other commits, or more, before the daemon
-// resumes. The log's id and epoch are the same, and END has not gone back. The
-// daemon must notice.
+// daemon is suspended. Before the daemon resumes, other commits take the place of the
+// lost ones: as many, or more. The log's id and epoch are the same, and END has not
+// gone back. The daemon must notice.
 func TestGrownUnderSleepingReader(t *testing.T) {
 	t.Parallel()
 	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":%d}}]}`
@@ -87,8 +87,9 @@ func TestGrownUnderSleepingReader(t *testing.T) {
 	}
 }
 
-// TestRestoredUnderReader replaces the log that a read daemon serves with an older
-// backup. The daemon must not serve the backup: it responds with 503, and exits.
+// TestRestoredUnderReader replaces the log that a read daemon serves, or part of it,
+// with an older backup, as a restore does. Some cases only empty or remove files. The
+// daemon must not serve the backup: it responds with 503, and exits.
 func TestRestoredUnderReader(t *testing.T) {
 	copyOver := func(flags ...string) func(t *testing.T, backup, dir string) {
 		return func(t *testing.T, backup, dir string) { run(t, "cp", append(flags, backup+"/.", dir)...) }

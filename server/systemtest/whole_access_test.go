@@ -58,7 +58,7 @@ type logLines chan string
 
 func (l logLines) Write(p []byte) (int, error) { l <- string(p); return len(p), nil }
 
-// await waits for a log line that contains words.
+// await waits for a log line that contains the given words.
 func (l logLines) await(t *testing.T, words string) {
 	t.Helper()
 	for {

@@ -106,7 +106,7 @@ func TestRepairAcceptsLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const frame = 15872 // bytes of the frame of one commit of wide
+	const frame = 15872 // size of the frame of one wide commit, in bytes
 	if _, err := f.WriteAt([]byte("damage"), 4096+2*frame+300); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func readEvery(t *testing.T, dir string, every int, more ...string) *process {
 	return startProcess(t, "ledger-read", append([]string{"-dir", dir, "-checkpoint-every", fmt.Sprint(every)}, more...)...)
 }
 
-// writeSmall starts a write daemon whose segments hold a few wide commits.
+// writeSmall starts a write daemon whose segments hold only a few wide commits.
 func writeSmall(t *testing.T, dir string) *process {
 	t.Helper()
 	return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(128<<10))
@@ -223,7 +223,8 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 }
 
 // TestOtherWindowIsNoDamage archives a log whose daemons remember 20
-// idempotency keys, and then starts both daemons with 40.
+// idempotency keys, and then starts both daemons with 40. They must report a wrong
+// setting, and no damage.
 func TestOtherWindowIsNoDamage(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// everyCommand runs the help of every command of ledgerctl, which must have two
-// examples.
+// everyCommand runs every command of ledgerctl with -h. Each help text must have at
+// least two examples.
 func (s *sandbox) everyCommand(string) {
 	overview := s.command(s.t, "bin/ledgerctl help")
 	n := 0
@@ -24,7 +24,7 @@ func (s *sandbox) everyCommand(string) {
 	}
 }
 
-// exists checks that a command and its flags are in its help.
+// exists checks that a command has help, and that the help lists the command's flags.
 func (s *sandbox) exists(command string) {
 	words, help := strings.Fields(command), ""
 	if words[0] == "curl" {
@@ -46,8 +46,8 @@ func (s *sandbox) exists(command string) {
 	}
 }
 
-// testExists checks that the tests and flags of a go test command are in its
-// packages.
+// testExists checks that the packages of a go test command have the tests and the
+// flags that the command names.
 func (s *sandbox) testExists(command string) {
 	words := strings.Fields(strings.NewReplacer("'", "", `\|`, "|").Replace(command))
 	var source strings.Builder

@@ -19,9 +19,9 @@ import (
 // Documents contain commands in three forms: in console blocks, which walks and
 // TestOpsGuide run from top to bottom; in indented blocks and blocks without a
 // language; and in code spans within a sentence. The commands of the last two
-// forms are all in told, each with how it is run.
+// forms are in told, each with how it is run.
 //
-// Commands that no test can run are in notRun, and nowhere else.
+// Commands that no test can run are in notRun instead, and nowhere else.
 var told = []struct {
 	way      func(*sandbox, string)
 	commands []string
@@ -159,8 +159,8 @@ func commandsTold(t *testing.T, file, doc string) (commands []string) {
 	return commands
 }
 
-// TestEveryCommandIsRun runs every command that a document names outside of
-// console blocks. It fails for a command that is neither run nor in notRun.
+// TestEveryCommandIsRun runs the commands in told that documents name outside of
+// console blocks. It fails for a command that is neither in told nor in notRun.
 func TestEveryCommandIsRun(t *testing.T) {
 	t.Parallel()
 	ways, used := map[string]func(*sandbox, string){}, map[string]bool{}
@@ -270,7 +270,7 @@ func (s *sandbox) ends(command string) {
 func (s *sandbox) serves(command string) {
 	cmd := s.shell("exec " + command)
 	if !strings.Contains(command, " -name ") && (strings.Contains(command, "ledger-data") || strings.HasPrefix(command, "ledger-read")) {
-		cmd = s.shell("exec " + command + " -name another") // the sandbox has one already
+		cmd = s.shell("exec " + command + " -name another") // the sandbox already has a daemon with the default name
 	}
 	cmd.Env = append(cmd.Env, "LEDGER_LISTEN=127.0.0.1:0", "LEDGER_WRITE_LISTEN=127.0.0.1:0", "LEDGER_READ_LISTEN=127.0.0.1:0")
 	if strings.HasPrefix(command, "ledger-write") || strings.HasSuffix(command, " dev") { // with a log of its own
@@ -283,7 +283,7 @@ func (s *sandbox) serves(command string) {
 }
 
 // follows runs a command that shows what happens to a container, while commits
-// change that container. It returns once the command has shown one.
+// change that container. It returns once the command has shown a change.
 func (s *sandbox) follows(command string) {
 	const add = `{"op":"AddFungible","args":{"container_id":%s,"class_id":1,"key":0,"quantity":1}}`
 	container := command[strings.LastIndex(command, " ")+1:]

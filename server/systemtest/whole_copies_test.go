@@ -15,8 +15,8 @@ import (
 )
 
 // TestHealthCountsCopies checks that the writer of a log on several machines is
-// degraded while fewer than two copies on other hosts follow. Read daemons that
-// copy the log over HTTP count, even if they copy it from a daemon that stands
+// degraded while fewer than two copies on other hosts follow the log. Read daemons
+// that copy the log over HTTP count, even if they copy it from a daemon that stands
 // by.
 func TestHealthCountsCopies(t *testing.T) {
 	t.Parallel()
@@ -54,9 +54,9 @@ func TestHealthCountsCopies(t *testing.T) {
 	mustCommit(t, a.url, strings.ReplaceAll(strings.ReplaceAll(standbyCommit, `"k"`, `"l"`), `:1,`, `:2,`))
 }
 
-// TestReadsWaitForTheCopy checks that a read of a commit that was just
-// acknowledged waits for it on every host, because the log is durable before a
-// copy has it.
+// TestReadsWaitForTheCopy checks that a read with min_seq waits, on every host, for a
+// commit that was just acknowledged. It must wait because a commit is durable before
+// a copy has it.
 func TestReadsWaitForTheCopy(t *testing.T) {
 	t.Parallel()
 	store := etcdfake.NewStore()

@@ -27,7 +27,7 @@ type readCommit struct {
 }
 
 // released reads the whole log through a read daemon, and returns the commit
-// that ended each hold, and the open holds. It is a fault if a hold ended
+// that ended each hold, and the open holds. The test fails if a hold ended
 // twice, too early, or by a commit that is not the ledger's own.
 func released(t *testing.T, reader string, end int64) (ended map[int64]int64, open map[int64]time.Time) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"assetledger/ledger"
 )
 
-// A layout is a table of docs/format.md: the place and size of each field.
+// A layout is a table in docs/format.md: the place and size of each field.
 type layout map[string]struct{ at, size int }
 
 // layoutOf parses the table below a heading.
@@ -145,7 +145,7 @@ func checkFrames(t *testing.T, l layout, segment []byte, next uint64, prev, salt
 }
 
 // checkFirstRecord decodes a record of the test by hand: version, endpoint,
-// key, one CreateContainer with two arguments.
+// idempotency key, and one CreateContainer with two arguments.
 func checkFirstRecord(t *testing.T, r []byte, seq uint64) {
 	t.Helper()
 	key := fmt.Sprintf("k%d", seq-1)

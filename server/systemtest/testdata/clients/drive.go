@@ -186,8 +186,8 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// cuts makes requests for each case. Their responses are cut at every step-th byte, up to the whole size. It prints the
-// outcomes.
+// cuts makes requests for each case. Their responses are cut at every step-th byte, up to the whole size. cuts prints
+// the outcomes.
 func cuts(base string, step int, cases []string) {
 	var places []string
 	for ; len(cases) > 1; cases = cases[2:] {
@@ -309,7 +309,7 @@ func eight(c *client.Client) string {
 	return fmt.Sprint(done.Load(), " done")
 }
 
-// stream commits a transaction for each key, and prints the outcomes.
+// stream commits a transaction for each idempotency key on standard input, and prints the outcomes.
 func stream(write string) {
 	add := []client.Operation{client.Op("AddFungible", client.Args{"container_id": 1, "class_id": 1, "key": 0, "quantity": 1})}
 	keys := func(yield func(client.Tx) bool) {
