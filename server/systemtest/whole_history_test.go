@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// pastOf returns everything that a read daemon reports about the past of three
-// containers: every page of their history, and their balances after every
-// seventh commit up to last.
+// pastOf returns what a read daemon reports about the past of three containers up to
+// commit last: every page of their history, and their balances after every seventh
+// commit.
 func pastOf(t *testing.T, url string, last int) string {
 	t.Helper()
 	var all strings.Builder
@@ -63,8 +63,8 @@ func mustGetReady(t *testing.T, url string, into any) {
 	}
 }
 
-// change returns a transaction of random transfers between the three
-// containers. Its padding fills segments.
+// change returns a transaction that adds a random quantity to one of the three
+// containers, and transfers one unit between two of them. Its padding fills segments.
 func change(rnd *rand.Rand) string {
 	from := 1 + rnd.IntN(3)
 	return fmt.Sprintf(`{"operations":[{"op":"AddFungible","args":{"container_id":%d,"class_id":1,"key":%d,"quantity":%d}},`+

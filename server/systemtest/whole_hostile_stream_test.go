@@ -25,7 +25,8 @@ func TestHostileStreams(t *testing.T) {
 	}
 	other := strings.Replace(goodCommit, `"key":0`, `"key":7`, 1) // not the units that the good client counts
 	one("never reads", func(v *victim) {
-		// Results as long as their lines soon fill what the sockets hold, 5 MiB, on any disk.
+		// Results that are as long as their lines soon fill the 5 MiB that the sockets
+		// hold, however slow the disk is.
 		long := strings.TrimSuffix(other, "}") + `,"metadata":{"x":"` + strings.Repeat("x", 4000) + `"}}`
 		for _, line := range []string{long + "\n", "1\n"} {
 			c := v.openStream()
@@ -58,7 +59,7 @@ func TestHostileStreams(t *testing.T) {
 			v.Errorf("the results are %q, want a commit and MalformedJSON", codes)
 		}
 	})
-	one("a byte now and then", func(v *victim) { // that is not silence: it may continue until the line is too long
+	one("a byte now and then", func(v *victim) { // this is not silence: the client may continue until the line is too long
 		c := v.openStream()
 		for i := range 80 {
 			c.sendChunk(other[i : i+1])
@@ -104,7 +105,7 @@ func TestHostileStreams(t *testing.T) {
 		var all []*rawConn
 		for range 200 { // idle streams get a quarter of 128 MiB, which is 256 streams, and one client gets half of that
 			c := v.dial(v.w)
-			c.send(streamHead) // all before the first has been silent for too long
+			c.send(streamHead) // to all of them before the first has been silent for too long
 			all = append(all, c)
 		}
 		for _, c := range all {

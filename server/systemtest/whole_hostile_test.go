@@ -305,7 +305,8 @@ func (v *victim) floodOfKeys() {
 	}
 }
 
-// TestTenThousandIdleConnections opens ten thousand idle connections to each daemon.
+// TestTenThousandIdleConnections opens ten thousand idle connections to each daemon,
+// or 2000 in the short form.
 func TestTenThousandIdleConnections(t *testing.T) {
 	most := 10_000
 	if !longtest.Form(t, "more than 2000 idle connections") {

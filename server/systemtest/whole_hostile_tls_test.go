@@ -17,8 +17,8 @@ import (
 )
 
 // TestHostileHandshakes connects and then sends nothing, half of a client hello, or
-// garbage. The daemon must drop each connection within the time limit
-// for a header.
+// garbage. The daemon must drop each connection, and must serve a well-behaved client
+// at the same time.
 func TestHostileHandshakes(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)

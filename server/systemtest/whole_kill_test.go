@@ -118,8 +118,8 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	r.stop(t)
 }
 
-// underLoad lets clients commit until that number of commits is acknowledged, and
-// kills the daemon meanwhile.
+// underLoad lets clients commit, and kills the daemon under this load once the given
+// number of commits is acknowledged.
 func underLoad(t *testing.T, w *process, most int64, told *[killClients]map[int]string, next *[killClients]int) {
 	t.Helper()
 	var acknowledged atomic.Int64

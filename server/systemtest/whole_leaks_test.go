@@ -31,8 +31,8 @@ func askAs(t *testing.T, method, url, host, body string, headers ...string) (int
 	return a.status, a.body, res.Header
 }
 
-// TestPagesOfOthers checks DNS rebinding: a web page whose name resolves to
-// this machine can't use a ledger that accepts every local client.
+// TestPagesOfOthers checks the protection against DNS rebinding: a web page whose name
+// resolves to this machine can't use a ledger that accepts every local client.
 func TestPagesOfOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

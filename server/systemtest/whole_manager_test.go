@@ -18,7 +18,8 @@ import (
 )
 
 // TestServiceManager starts the programs as systemd would: with a socket that
-// is already open, a socket for notifications, and a umask that hides nothing.
+// is already open, a socket for notifications, and a umask that removes no
+// permissions.
 func TestServiceManager(t *testing.T) {
 	t.Parallel()
 	programs := buildPrograms(t) // before any timeout runs

@@ -16,14 +16,15 @@ import (
 
 const oneContainer = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`
 
-// mustShow waits until a read daemon shows a container.
+// mustShow waits until a read daemon has applied commit seq, and checks that it shows
+// a container.
 func mustShow(t *testing.T, url string, id int, seq int64) {
 	t.Helper()
 	var page struct{}
 	mustGet(t, fmt.Sprintf("%s/v1/read/container/%d?min_seq=%d&wait=20s", url, id, seq), &page)
 }
 
-// TestDaemonsInAnyOrder starts, stops and kills the two daemons in all orders.
+// TestDaemonsInAnyOrder starts, stops and kills the two daemons in various orders.
 func TestDaemonsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "log") // created by the daemon that starts first
@@ -67,7 +68,8 @@ func TestDaemonsInAnyOrder(t *testing.T) {
 }
 
 // awaitSeq waits until a read daemon that may not have found the log yet shows
-// a commit. Before that, min_seq is beyond the end, and is rejected at once.
+// a commit. Until the daemon has found the log, min_seq is beyond the end, and is
+// rejected at once.
 func awaitSeq(t *testing.T, url string, seq int) {
 	t.Helper()
 	awaits(t, fmt.Sprintf("the read daemon finds commit %d", seq), func() bool {
@@ -76,7 +78,7 @@ func awaitSeq(t *testing.T, url string, seq int) {
 	})
 }
 
-// TestExitCodes checks the daemons' exit codes for their service manager.
+// TestExitCodes checks the daemons' exit codes, on which a service manager relies.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -163,7 +165,7 @@ func TestRefusedLogIsNotChanged(t *testing.T) {
 	}
 }
 
-// allFiles reads all files below a directory.
+// allFiles returns the SHA-256 of each file below a directory.
 func allFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -93,8 +93,8 @@ func checkPackage(t *testing.T, deb string) {
 	}
 }
 
-// checkImage creates the folder that the Dockerfile describes. It runs the
-// programs in it with nothing else, as the user that the Dockerfile names.
+// checkImage creates the folder that the Dockerfile describes. It runs the programs
+// with that folder as their root, and as the user that the Dockerfile names.
 func checkImage(t *testing.T, source string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -188,7 +188,7 @@ func TestUnits(t *testing.T) {
 		if err != nil {
 			t.Errorf("the exposure of %s is above 1.5: %v\n%s", unit, err, out)
 		}
-		// Nothing may be wrong except what is not installed here.
+		// Nothing may be wrong except that the programs are not installed here.
 		out, _ = exec.Command(analyze, "verify", "--man=no", path, strings.TrimSuffix(path, "service")+"socket").CombinedOutput()
 		for line := range strings.Lines(string(out)) {
 			if strings.Contains(line, "ledger-") && !strings.Contains(line, "is not executable") {

@@ -12,7 +12,7 @@ import (
 	"assetledger/ledger"
 )
 
-// unrecordable are the codes that no exchange with a working daemon can show.
+// unrecordable are the codes that no recorded exchange can show, with the reasons.
 var unrecordable = map[ledger.Code]string{
 	ledger.Internal:       "needs a defect in the ledger",
 	ledger.LogUnavailable: "needs a disk that fails",

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The files of testdata/pairs hold exchanges, one after another:
+// The files in testdata/pairs hold exchanges, one after another:
 //
-//	# 200: what this exchange shows
+//	# 400 InvalidRequest: what this exchange shows
 //	> POST /v1/commit
 //	Content-Type: application/json
 //
@@ -20,20 +20,21 @@ import (
 //
 //	{"error":{"code":"InvalidRequest"}}
 //
-// The first line is what the API requires, written by hand: a status, for an
-// error also a code, then a colon and a description. It is compared with the
-// recorded response, so that -update can't record a mistake unnoticed.
+// The comment line before the request is written by hand, and says what the API
+// requires: a status, for an error also a code, then a colon and a description. It is
+// compared with the recorded response, so that -update can't record a mistake
+// unnoticed.
 //
 // Requests to /v1/read/… go to the read daemon, /v1/commit… and /v1/register/…
-// to the write daemon. Others go to the daemon of the folder, or to that of the
-// placeholder {write_base_url} or {read_base_url} before the path. A POST
+// to the write daemon. Others go to the daemon of the folder, or to the one that the
+// placeholder {write_base_url} or {read_base_url} before the path names. A POST
 // without a Content-Type line is sent as application/json. In a request,
 // {next_cursor} and {etag} stand for the values in the response before it.
 //
-// A request body of lines that begin with @ is built from them: @quoted "a Go
-// string", @repeat 100 "a Go string".
+// If the lines of a request body begin with @, the body is built from them: @quoted
+// "a Go string", @repeat 100 "a Go string".
 //
-// A line "! restart write" or "! restart read" between exchanges stops that
+// A line "! restart write" or "! restart read" between exchanges stops the named
 // daemon and starts it again on the same folder.
 type exchange struct {
 	line    int
@@ -161,8 +162,8 @@ func bytesToSend(t *testing.T, x *exchange) string {
 	return b.String()
 }
 
-// checkWords compares the response with the first line, which was written by
-// hand.
+// checkWords compares the response with the comment line before the request, which
+// was written by hand.
 func checkWords(t *testing.T, name string, x *exchange) {
 	t.Helper()
 	if len(x.words) == 0 {

@@ -77,8 +77,8 @@ type world struct {
 	authFile     string // "": the daemons require no token
 }
 
-// clientsFile is an auth file next to exchanges, with which the daemons require
-// tokens. ownToken is the token of the test itself.
+// clientsFile is the name of an auth file next to the exchanges. If there is one, the
+// daemons use it and require tokens. ownToken is the token of the test itself.
 const (
 	clientsFile = "clients"
 	ownToken    = "token-of-the-admin"
@@ -109,7 +109,7 @@ func (w *world) startWriter(t *testing.T) {
 func (w *world) startReader(t *testing.T) {
 	w.read = startReader(t, w.dir, func(c *reader.Config) { c.Access.AuthFile, c.WriteURL = w.authFile, w.write.url })
 	awaits(t, "the history index is built", func() bool {
-		a, err := get(&w.client, w.read.url+"/v1/read/minutes") // without a token, if one is required
+		a, err := get(&w.client, w.read.url+"/v1/read/minutes") // sent without a token, so it may get 401
 		return err == nil && a.status != 503
 	})
 }
@@ -222,7 +222,8 @@ func (w *world) keep(x *exchange, base string, res *http.Response, body []byte) 
 	}
 }
 
-// mask sets the body, with everything masked that differs between runs.
+// mask sets the body, and masks everything in it that differs between runs. It
+// reports whether it masked anything.
 func (x *exchange) mask(body []byte) (masked bool) {
 	body = bytes.TrimRight(body, "\n")
 	x.body = string(body)

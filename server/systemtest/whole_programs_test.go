@@ -44,7 +44,7 @@ func together(t *testing.T, names []string, test func(t *testing.T, name string)
 	all.Wait()
 }
 
-// builtPrograms is the environment variable with the folder of the programs,
+// builtPrograms is the environment variable that names the folder of the programs,
 // for a test that runs itself again.
 const builtPrograms = "LEDGER_TEST_PROGRAMS"
 

@@ -16,7 +16,8 @@ import (
 
 // These tests check the repository itself.
 
-// TestProgramsImportTheStandardLibraryOnly checks the output of go list.
+// TestProgramsImportTheStandardLibraryOnly checks with go list that the programs
+// import only packages of this module and of the standard library.
 func TestProgramsImportTheStandardLibraryOnly(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/...")
@@ -123,7 +124,8 @@ func TestInvariantsInPackageComments(t *testing.T) {
 	}
 }
 
-// TestProgramsAreSmallAndStatic checks the executables.
+// TestProgramsAreSmallAndStatic checks the size of the executables, and that they are
+// statically linked.
 func TestProgramsAreSmallAndStatic(t *testing.T) {
 	const most = 12 << 20
 	for _, name := range []string{"ledger-write", "ledger-read", "ledgerctl"} {
@@ -151,7 +153,8 @@ func TestProgramsAreSmallAndStatic(t *testing.T) {
 	}
 }
 
-// TestGoModRequiresGoCmpAlone checks go.mod.
+// TestGoModRequiresGoCmpAlone checks that go.mod requires only go-cmp, and replaces
+// no module.
 func TestGoModRequiresGoCmpAlone(t *testing.T) {
 	text, err := os.ReadFile("../../go.mod")
 	if err != nil {
@@ -166,8 +169,8 @@ func TestGoModRequiresGoCmpAlone(t *testing.T) {
 	}
 }
 
-// ours returns the files that belong to the repository: those that git tracks,
-// or, in a copy without git, those that no build creates.
+// ours returns the files that belong to the repository: those that git tracks or
+// does not ignore, or, in a copy without git, those that no build creates.
 func ours(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
@@ -207,8 +210,9 @@ func TestTopLevel(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadable limits the length of files, and rejects paths that exist on
-// only one machine.
+// TestFilesAreReadable limits the length of Go files other than tests. In all text
+// files, it rejects paths that exist on only one machine, and marks of unfinished
+// work.
 func TestFilesAreReadable(t *testing.T) {
 	t.Parallel()
 	const most = 500 // lines

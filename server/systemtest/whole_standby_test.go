@@ -18,7 +18,7 @@ import (
 	"assetledger/wal"
 )
 
-// startHost starts the write daemon of a host, whose log is in an etcd store.
+// startHost starts the write daemon of a host whose log is in an etcd store.
 func startHost(t *testing.T, store *etcdfake.Store, name string, change ...func(*writer.Config)) *daemon {
 	t.Helper()
 	return startWriter(t, t.TempDir()+"/log", append([]func(*writer.Config){func(c *writer.Config) {
@@ -26,7 +26,7 @@ func startHost(t *testing.T, store *etcdfake.Store, name string, change ...func(
 	}}, change...)...)
 }
 
-// awaitStatus polls until the response has this status.
+// awaitStatus polls until the response has the given status.
 func awaitStatus(t *testing.T, url string, status int) (a answer) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {

@@ -21,9 +21,9 @@ var built struct {
 	err  error
 }
 
-// builtRepository returns a folder of the test's own, with the current files of
-// the repository and what `make build` makes of a copy without anything built:
-// what a new user has in the first minute.
+// builtRepository returns a folder of the test's own. It has the current files of the
+// repository and the output of `make build`, as a new user has after the first
+// minute.
 func builtRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

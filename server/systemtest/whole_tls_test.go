@@ -128,7 +128,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// force presents a certificate whatever the server requests.
+// force makes a client present a certificate, whatever the server requests.
 func force(config *tls.Config, cert tls.Certificate) *tls.Config {
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 	return config

@@ -154,8 +154,8 @@ func (s *stranger) fromPython(t *testing.T) {
 	}
 }
 
-// fromTypeScript runs the example that the compiler of docs/clients/README.md has
-// compiled.
+// fromTypeScript runs the example in README.md, compiled as docs/clients/README.md
+// describes.
 func (s *stranger) fromTypeScript(t *testing.T) {
 	compiled := filepath.Dir(prepareClient(t, "typescript")("pay").Args[1])
 	for _, file := range []string{"pay.js", "docs/clients/ledger.js"} {

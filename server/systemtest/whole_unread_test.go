@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mostReadHeap is the limit of the read daemon's memory, in bytes, without the
+// mostReadHeap is the limit on the read daemon's memory, in bytes, without the
 // pages of the log that it has mapped.
 const mostReadHeap = 256 << 20
 

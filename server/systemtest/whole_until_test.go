@@ -96,7 +96,8 @@ func TestUntilOfACopy(t *testing.T) {
 	w.stop(t)
 	shows(atTime, middle, then, "-until-time, without its source")
 
-	// A copy that begins with a checkpoint has nothing before it, and says so.
+	// A copy that begins with a checkpoint has no commits before that checkpoint, and
+	// the daemon says so.
 	w = writer()
 	last = commits(t, w.url, 40)
 	truth = startProcess(t, "ledger-read", "-dir", filepath.Join(base, "a"))
