@@ -11,10 +11,10 @@ import (
 // -ldflags "-X assetledger/server/version.Version=…".
 var Version = "dev"
 
-// commit is set like Version, because go build is often told to leave it out.
+// commit is set like Version, because go build is often told not to record it.
 var commit string
 
-// Commit returns the commit of the source of this build, in hexadecimal digits, or
+// Commit returns the commit from which this build was made, in hexadecimal digits, or
 // "unknown" for a build outside git.
 func Commit() string {
 	if commit != "" {

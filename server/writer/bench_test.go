@@ -77,7 +77,7 @@ func BenchmarkSequencer(b *testing.B) {
 }
 
 // One iteration is one batch request of 8,190 transfers over HTTP, through one
-// connection, to a log on disk.
+// connection, without a log or to a log on disk.
 func BenchmarkBatch(b *testing.B) {
 	for _, disk := range []bool{false, true} {
 		b.Run(map[bool]string{false: "no log", true: "disk"}[disk], func(b *testing.B) {
@@ -133,8 +133,8 @@ func BenchmarkCommitClients(b *testing.B) {
 	})
 }
 
-// One iteration is one commit of one transfer through the handler, with both
-// goroutines, but without a network or a disk.
+// One iteration is one commit of one transfer through the handler, the sequencer and
+// the syncer, without a network or a disk.
 func BenchmarkCommitHandler(b *testing.B) {
 	w := startWriter(b, newNullLog())
 	w.post(200, "/v1/commit", strings.Replace(world, `"quantity":1000`, `"quantity":1000000000`, 1))

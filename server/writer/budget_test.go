@@ -36,8 +36,8 @@ func TestUnreadAnswersAreCounted(t *testing.T) {
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
 
-// Slow large bodies don't block small ones. They are dropped when another large
-// body needs their memory.
+// Slow large bodies don't block small ones. The slow ones are dropped when another
+// large body needs their memory.
 func TestSlowLargeBodies(t *testing.T) {
 	t.Parallel()
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 32 << 20 })

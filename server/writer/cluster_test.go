@@ -95,7 +95,7 @@ func TestStopReportsTheCopy(t *testing.T) {
 	}
 }
 
-// nearConfig returns the settings of a daemon of a nearCluster.
+// nearConfig returns the settings of the daemon in a nearCluster.
 func nearConfig(t *testing.T) (Config, *nearMember) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,13 +19,13 @@ type Config struct {
 	Dir             string           // directory of the log; created if missing
 	Driver          commitlog.Driver // driver of the log; nil for the one that LogDriver selects
 	LogDriver       LogConfig
-	Listen          string // host:port; port 0 for any
+	Listen          string // host:port, with port 0 for any, or unix:/path
 	IdempotencyKeys int    // number of commits with idempotency keys to remember
 	SegmentSize     int64  // size of a segment of the log, in bytes
 	MaxBody         int64  // maximum body of one transaction or registration, in bytes
 	MaxBatchBody    int64  // maximum body of a batch request, in bytes
 	MaxInflight     int64  // maximum bytes that all requests hold, from body to response
-	MaxNesting      int    // maximum levels of JSON in a body
+	MaxNesting      int    // maximum nesting levels of JSON in a body
 	Queue           int    // maximum number of requests that wait for the sequencer
 	MaxLag          uint64 // maximum lag of the slowest read daemon, in commits; health is degraded beyond it; 0 for no limit
 	Expire          bool   // release expired holds

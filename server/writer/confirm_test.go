@@ -8,8 +8,8 @@ import (
 )
 
 // TestRefusalsAreConfirmed checks that a rejection is sent only if the log confirms,
-// after it was judged, that no other daemon has become the writer. A batch in flight
-// does not prove that: it may have been appended earlier.
+// after the request was judged, that no other daemon has become the writer. A batch
+// in flight does not prove that: it may have been appended earlier.
 func TestRefusalsAreConfirmed(t *testing.T) {
 	for name, appended := range map[string]func(*bench){
 		"nothing is in flight":         func(b *bench) { b.syncOne() },
