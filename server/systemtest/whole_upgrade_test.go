@@ -199,7 +199,7 @@ func again(state *ledger.State, f *wal.Frame, seq uint64, b []byte) error {
 	return nil
 }
 
-// checkAnswers repeats all reads.
+// checkAnswers repeats all reads, and compares the responses with the recorded ones.
 func (old *oldLog) checkAnswers(t *testing.T, d *daemon) {
 	t.Helper()
 	for _, q := range old.questions {
@@ -217,8 +217,8 @@ func (old *oldLog) checkAnswers(t *testing.T, d *daemon) {
 	}
 }
 
-// includes reports whether is, a current response, includes everything in was, an
-// old one. Later versions may report more, but must not contradict earlier ones.
+// includes reports whether a current response includes everything in an old one.
+// Later versions may report more, but must not contradict earlier ones.
 func includes(is, was any) bool {
 	switch was := was.(type) {
 	case map[string]any:
@@ -248,7 +248,7 @@ func includes(is, was any) bool {
 }
 
 // checkBoth continues the log. Idempotency keys must still be remembered, and
-// new commits follow the old ones.
+// new commits must follow the old ones.
 func (old *oldLog) checkBoth(t *testing.T) {
 	dir := old.copyTo(t)
 	w := startWriter(t, dir)
@@ -295,8 +295,9 @@ func (old *oldLog) checkVerify(t *testing.T) {
 	}
 }
 
-// TestOldLogsCanBeMade runs the generator of the newest format, and repeats the
-// same reads on what it wrote. Times and batches may differ.
+// TestOldLogsCanBeMade runs the generator of testdata/formats, and compares each log
+// with the recorded one: the number of reads, the last commit, and the digest after
+// it. Times and batches may differ.
 func TestOldLogsCanBeMade(t *testing.T) {
 	t.Parallel()
 	skipUnderRace(t)

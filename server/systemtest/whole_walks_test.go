@@ -45,7 +45,7 @@ func TestWalks(t *testing.T) {
 	})
 }
 
-// TestWalksAreWhole finds console blocks in documents that are not in walks.
+// TestWalksAreWhole checks that no document has console blocks that no test runs.
 func TestWalksAreWhole(t *testing.T) {
 	walked := map[string]bool{"docs/ops.md": true} // by TestOpsGuide
 	for path := range walks {
@@ -69,7 +69,7 @@ func TestWalksAreWhole(t *testing.T) {
 type docWalk struct {
 	home           string
 	env            []string
-	addresses      []string          // addresses in the document and actual ones, in turn
+	addresses      []string          // each address in the document, followed by the actual one
 	toReal, toText *strings.Replacer // made from addresses
 	write, read    *process
 }
@@ -118,7 +118,7 @@ func endHandmade(home, file string) {
 // handmade matches the addresses of programs that a document starts by hand.
 var handmade = regexp.MustCompile(`127\.0\.0\.1:(90|[1-9]\d\d)\d\d\b`)
 
-// assign replaces each address in the document with a free one.
+// assign chooses a free address for each address in the text that handmade matches.
 func (w *docWalk) assign(t *testing.T, text string) {
 	t.Helper()
 	for _, at := range handmade.FindAllString(text, -1) {
@@ -134,8 +134,8 @@ func (w *docWalk) assign(t *testing.T, text string) {
 	w.toText = strings.NewReplacer(back...)
 }
 
-// run runs the document's commands, of which there must be at least least, and
-// compares what they print.
+// run runs the document's commands, and compares what they print. The test fails if
+// there are fewer commands than least.
 func (w *docWalk) run(t *testing.T, path string, least int) {
 	t.Helper()
 	file := filepath.Join("../..", path)

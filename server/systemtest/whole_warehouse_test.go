@@ -102,7 +102,7 @@ func playCommits(t *testing.T, url string) (refused []string) {
 	return refused
 }
 
-// playBatches sends all transactions in batches of 50.
+// playBatches sends all transactions in batches of 50, and returns the rejections.
 func playBatches(t *testing.T, url string) (refused []string) {
 	const size = 50
 	all := lines(t, filepath.Join(warehouse, "transactions.ndjson"))
@@ -130,7 +130,8 @@ func playBatches(t *testing.T, url string) (refused []string) {
 	return refused
 }
 
-// checkWarehouse sends every read that has a response in expected.txt.
+// checkWarehouse sends every read that has a response in expected.txt, and compares
+// the responses.
 func checkWarehouse(t *testing.T, url string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(warehouse, "expected.txt"))

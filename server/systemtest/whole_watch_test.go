@@ -49,7 +49,7 @@ func TestAlertRules(t *testing.T) {
 }
 
 // TestAlertsAreExplained checks that every alert is tested, and that
-// docs/ops.md says what to do.
+// docs/ops.md says what to do about it.
 func TestAlertsAreExplained(t *testing.T) {
 	rules, tests, guide := text(t, "../../docs/ops/alerts.yml"), text(t, "../../testdata/ops/alerts_test.yml"), text(t, "../../docs/ops.md")
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1)
@@ -180,7 +180,8 @@ func TestPrometheus(t *testing.T) {
 		}
 		return len(targets.Data.ActiveTargets) > 0
 	})
-	// A missing reader is noticed at once. Its alerts are pending for some time first.
+	// A missing reader is noticed at once, but its alerts are pending for some time
+	// before they fire.
 	r.stop(t)
 	p.mustBecome(`asset_ledger_write_readers`, "0")
 	p.mustBecome(`count(ALERTS{alertname="LedgerReadDown",alertstate="pending"})`, "1")
@@ -197,7 +198,7 @@ func (p prometheus) ask(path string, into any) bool {
 	return err == nil && a.status == 200 && json.Unmarshal([]byte(a.body), into) == nil
 }
 
-// mustBecome repeats a query until it has one result with that value.
+// mustBecome repeats a query until it has one result with the wanted value.
 func (p prometheus) mustBecome(query, want string) {
 	p.t.Helper()
 	var got struct {
