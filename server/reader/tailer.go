@@ -125,8 +125,8 @@ func (t *tailer) durableNow(ctx context.Context) uint64 {
 	return t.durable()
 }
 
-// run follows the log until ctx is done, and then returns nil, or until an error.
-// An error makes all further reads fail.
+// run follows the log until ctx is done, and then returns nil. If it can't continue,
+// it returns an error, and all further reads fail.
 func (t *tailer) run(ctx context.Context) (err error) {
 	defer close(t.ended)
 	defer func() {

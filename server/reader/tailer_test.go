@@ -219,8 +219,9 @@ func TestReadWhileTheLogIsOpened(t *testing.T) {
 	})
 }
 
-// TestFewFiles checks that a shortage of file descriptors is never fatal: not while
-// the log is opened, while the next batch is read, or while commits are read back.
+// TestFewFiles checks that a shortage of file descriptors is never fatal, neither
+// while the log is opened, nor while the next batch is read, nor while commits are
+// read back.
 func TestFewFiles(t *testing.T) {
 	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE} {
 		synctest.Test(t, func(t *testing.T) {

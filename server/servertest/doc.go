@@ -1,2 +1,2 @@
-// Package servertest has helpers that the tests of several packages of server share.
+// Package servertest has helpers for the tests of several packages under server.
 package servertest

@@ -254,13 +254,13 @@ func (h *simHost) become(w *etcdlog.Writer) {
 	h.core = writer.NewCore(l, h.replay.State(), 8, h.clock, func(f *wal.Frame) { h.saw(h.name, f.Last(), f.Digest) })
 }
 
-// mayPass reports whether the simulation itself caused an error.
+// mayPass reports whether an error is one that injected faults or other daemons may
+// cause.
 func mayPass(err error) bool {
 	return errors.Is(err, commitlog.ErrUnreachable) || errors.Is(err, wal.ErrLocked) || etcd.Refused(err) || injected(err)
 }
 
-// failed ends the daemon. If the simulation did not cause the error, it ends
-// the simulation too.
+// failed ends the daemon. If the error may not pass, failed ends the simulation too.
 func (h *simHost) failed(doing string, err error) {
 	h.why = err
 	if !mayPass(err) {

@@ -14,7 +14,7 @@ type pageTest struct {
 }
 
 // TestPage visits every view of the page through its links, and compares what
-// it shows with the daemon's responses. It takes longest, and tests start in
+// it shows with the daemon's responses. This test takes longest, and tests start in
 // the order of their files' names, so this file has a name that comes first.
 func TestPage(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,8 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// TestPageChanges looks at views while the ledger changes, and when its daemons are gone.
+// TestPageChanges looks at views while the ledger changes, and while its read daemon is
+// gone.
 func TestPageChanges(t *testing.T) {
 	t.Parallel()
 	p := startPageTest(t)

@@ -20,9 +20,9 @@ import (
 	"assetledger/ledger"
 )
 
-// A scriptedLedger answers requests with the same name with one reply after
-// another, and then repeats the last one. The name is the idempotency key of a
-// commit, the hold of a preflight, or the last element of the path of a read.
+// A scriptedLedger gives requests with the same name one reply after another, and
+// then repeats the last one. The name is the idempotency key of a commit, the hold of
+// a preflight, or the last element of the path of a read.
 type scriptedLedger struct {
 	mu    sync.Mutex
 	asked map[string]int // by kind of request and name

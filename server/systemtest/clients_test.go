@@ -133,8 +133,8 @@ var afterInstall = regexp.MustCompile(`\n    npm install [^\n]*\n    ([^\n]*)\n 
 // compileTypeScript compiles the client, its sample and its driver, and the example in
 // README.md, all with the command in docs/clients/README.md. Newer versions of Node run
 // these files without the compiler: they remove the types, and reject all other
-// TypeScript syntax. So more flags make the compiler reject that syntax too. The
-// compiler takes longer than most tests, so it runs once.
+// TypeScript syntax. Additional flags make the compiler reject that syntax here too.
+// The compiler takes longer than most tests, so it runs once.
 func compileTypeScript(t *testing.T, compiler, folder string) {
 	t.Helper()
 	commands := afterInstall.FindStringSubmatch(text(t, "../../docs/clients/README.md"))

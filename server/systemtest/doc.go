@@ -8,10 +8,10 @@
 //
 // A test that needs only the internals of one daemon belongs in that daemon's
 // package, and takes seconds there. A test belongs here if it needs processes,
-// a browser, a shell, or both daemons together. File names say which kind:
+// a browser, a shell, or both daemons together. The file names show the subject:
 //
 //	whole_*     the programs together, and the documents and examples that show them
-//	prove_*     killed daemons, power cuts, failing syncs and full disks (make prove)
+//	prove_*     killed daemons, power cuts, failing syncs, full disks and cut networks (make prove)
 //	clients_*   the clients for Go, Python and TypeScript
 //	mirror*     copies of the log in other directories
 //	page*       the web page, mostly in a headless browser; all_views belongs here too

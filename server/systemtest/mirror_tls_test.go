@@ -35,7 +35,7 @@ func newSecured(t *testing.T) *secured {
 	return s
 }
 
-// admit issues a client certificate that may read the log.
+// admit issues a client certificate that is authorized to read the log.
 func (s *secured) admit(t *testing.T, name string) pair {
 	t.Helper()
 	p := s.ca.issue(t, name, time.Time{})

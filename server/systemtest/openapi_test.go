@@ -306,7 +306,7 @@ func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where strin
 	return true
 }
 
-// sideOf returns which daemon a recorded request went to, and its path.
+// sideOf returns the daemon that a recorded request went to, and the request's path.
 func sideOf(folder, target string) (side, path string) {
 	path, _, _ = strings.Cut(target, "?")
 	side = folder

@@ -19,7 +19,7 @@ import (
 	"assetledger/server/writer"
 )
 
-// A pageLedger runs both daemons in this process, with the warehouse scenario.
+// A pageLedger runs both daemons in this process, on a new log.
 type pageLedger struct {
 	t             *testing.T
 	dir           string
@@ -134,7 +134,8 @@ func str(v any) string {
 	return fmt.Sprint(v)
 }
 
-// decimal returns a quantity with the class's decimals, computed on text.
+// decimal returns a quantity with the class's decimals. It works on the text, not on
+// a number.
 func (l *pageLedger) decimal(quantity, classID any) string {
 	l.t.Helper()
 	var n int

@@ -111,7 +111,7 @@ func (r *clusterRig) start(m *machine) {
 	m.write = startCommand(r.t, "ledger-write", m.listen, line...)
 }
 
-// A fault is one kind of harm that is done to a cluster under load.
+// A fault is one way to harm a cluster under load.
 type fault struct {
 	name string
 	do   func()
@@ -260,7 +260,7 @@ func (r *clusterRig) health(listen string) (h struct {
 	return h, err
 }
 
-// until waits until holds returns true, for at most a minute.
+// until waits for a condition to hold, for at most a minute.
 func (r *clusterRig) until(what string, holds func() bool) {
 	r.t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {

@@ -73,7 +73,7 @@ func (d *disk) mount() {
 	d.mounted = true
 }
 
-// unmount unmounts the disk, which drops its page cache. No process may use the
+// unmount unmounts the disk, which drops its page cache. No process may be using the
 // disk.
 func (d *disk) unmount() {
 	d.t.Helper()

@@ -78,7 +78,7 @@ func mountBadDisk(t *testing.T, folder, at string) *badDisk {
 	return d
 }
 
-// unmount ends the server. No process may use the disk.
+// unmount ends the server. No process may be using the disk.
 func (d *badDisk) unmount(t *testing.T, at string) {
 	t.Helper()
 	if err := syscall.Unmount(at, 0); err != nil {

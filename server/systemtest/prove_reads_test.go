@@ -101,7 +101,7 @@ func pathOf(q modeltest.Query) string {
 	return fmt.Sprintf("/v1/read/container/%d/%s", q.ID, q.What)
 }
 
-// parseRead turns a response into what the model would have returned.
+// parseRead turns a response into a read that the model can check.
 func parseRead(q modeltest.Query, a answer) (r modeltest.Read, err error) {
 	var page struct {
 		Error     struct{ Code ledger.Code }
@@ -129,7 +129,7 @@ func parseRead(q modeltest.Query, a answer) (r modeltest.Read, err error) {
 	return r, err
 }
 
-// shownValue returns the value of package ledger that a read shows.
+// shownValue returns what a read shows, as a value of package ledger.
 func shownValue(q modeltest.Query, body string) (any, error) {
 	var page struct {
 		Balances []struct {

@@ -101,7 +101,7 @@ func (l *logToBreak) setEnd(t *testing.T, seq uint64) {
 }
 
 // withoutCheckpoints starts a read daemon that has no checkpoint, and so must read
-// the log. For now the log ends in the middle of its first segment.
+// the log. Until the next setEnd, the log ends in the middle of its first segment.
 func (l *logToBreak) withoutCheckpoints(t *testing.T) *process {
 	t.Helper()
 	kept := filepath.Join(l.dir, "ckpt")

@@ -45,8 +45,8 @@ func newVictim(t *testing.T, more ...string) *victim {
 	return v
 }
 
-// behave commits and reads back until it is stopped, with a short pause after
-// each, so that the attacks get processor time.
+// behave commits and reads back until it is stopped. It pauses shortly before each
+// commit, so that the attacks get processor time.
 func (v *victim) behave() {
 	defer close(v.ended)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
@@ -74,7 +74,7 @@ func (v *victim) behave() {
 }
 
 // finish checks that the read daemon has all acknowledged commits of the good
-// client, and that neither daemon has used too much memory. It stops both.
+// client, and that neither daemon has used too much memory. It stops both daemons.
 func (v *victim) finish() {
 	close(v.stop)
 	<-v.ended

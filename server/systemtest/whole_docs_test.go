@@ -31,8 +31,8 @@ func TestSecurityGuide(t *testing.T) {
 	replayDoc(t, "../../docs/security.md", newWorld(t, "write", filepath.Join(pairsDir, "write", "auth", clientsFile)), 10)
 }
 
-// replayDoc replays the exchanges in a text. There must be at least atLeast of
-// them.
+// replayDoc replays the exchanges in a text. The test fails if there are fewer than
+// atLeast.
 func replayDoc(t *testing.T, path string, w *world, atLeast int) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -39,7 +39,7 @@ func read(res *http.Response, err error) (answer, error) {
 	return answer{res.StatusCode, string(body), res.Header.Get("X-Asset-Idempotency") == "hit"}, err
 }
 
-// mustGet sends a GET, whose response must have status 200, and decodes it.
+// mustGet sends a GET request and decodes the response, which must have status 200.
 func mustGet(t *testing.T, url string, into any) {
 	t.Helper()
 	a, err := get(http.DefaultClient, url)

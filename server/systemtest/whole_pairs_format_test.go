@@ -26,8 +26,8 @@ import (
 // unnoticed.
 //
 // Requests to /v1/read/… go to the read daemon, /v1/commit… and /v1/register/…
-// to the write daemon. Others go to the daemon of the folder, or to the one that the
-// placeholder {write_base_url} or {read_base_url} before the path names. A POST
+// to the write daemon. Other requests go to the daemon of the folder, or to the one
+// named by the placeholder {write_base_url} or {read_base_url} before the path. A POST
 // without a Content-Type line is sent as application/json. In a request,
 // {next_cursor} and {etag} stand for the values in the response before it.
 //

@@ -18,8 +18,8 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// TestMain stops and removes what the tests share. Many tests run at the same time,
-// because they mostly wait for processes.
+// TestMain runs the tests, and then stops and removes what they share. Many tests run
+// at the same time, because they mostly wait for processes.
 func TestMain(m *testing.M) {
 	longtest.Parallel(8)
 	code := longtest.Main(m)

@@ -11,8 +11,8 @@ import (
 
 // TestUntilOfACopy runs read daemons that fill their directory from another
 // machine and stop following the log. They stop by commit and by time, before
-// and after the end of the log. They must serve the ledger as it was then, and
-// the directory must later serve all of it.
+// and after the end of the log. They must serve the ledger as it was then. Later, a
+// daemon without -until on such a directory must serve all of it.
 func TestUntilOfACopy(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

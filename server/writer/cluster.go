@@ -18,9 +18,9 @@ import (
 //
 //	join → listen, report ready → stand by: follow, apply → take over → write → lose the writer's place → stand by …
 //
-// While the daemon stands by, it rejects requests with NotTheWriter. When it stops
-// as the writer, it gives up the writer's place as soon as every accepted
-// transaction is durable.
+// While the daemon stands by, it rejects requests that only the writer accepts, with
+// NotTheWriter. When it stops as the writer, it gives up the writer's place as soon as
+// every accepted transaction is durable.
 func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserver.Entrance, exit func()) error {
 	member, err := cl.Join(ctx)
 	if err != nil {

@@ -133,7 +133,7 @@ func big(c *client.Client) {
 	must(0, json.Unmarshal(r.Metadata, &metadata))
 	fmt.Println("exact", metadata.N)
 	type stack struct{ Key, Quantity int64 }
-	for s, err := range client.Items[stack](ctx, c, "/v1/read/container/acct%2F0/balances", url.Values{"limit": {"1"}}) { // sees all of the above
+	for s, err := range client.Items[stack](ctx, c, "/v1/read/container/acct%2F0/balances", url.Values{"limit": {"1"}}) { // the read sees all commits made above
 		fmt.Println("stack", must(s, err).Key, s.Quantity)
 	}
 }
