@@ -29,7 +29,7 @@ type tailer struct {
 	proj   *projection
 	log    *slog.Logger
 	keys   int    // number of idempotency keys that checkpoints hold
-	saver  *saver // nil until the log is open
+	saver  *saver // nil until the log is open, and with an Until
 	every  uint64 // commits between two checkpoints
 	index  *history.Index
 	meter  *saverMeter

@@ -39,7 +39,7 @@ func Parse(flags *flag.FlagSet, args []string, lookup func(string) (string, bool
 
 // A watched value records which flag can't be set, and why. It rejects an empty
 // value, which usually comes from an unset shell variable, and a second value unless
-// the flag has a method Repeatable. Ignoring either would drop a setting that
+// the flag's value has a method Repeatable. Ignoring either would drop a setting that
 // somebody asked for.
 type watched struct {
 	flag.Value

@@ -10,7 +10,7 @@ import (
 
 // The tests named TestProve… run built programs for a long time, or need root
 // and change mounts. They run only if this variable says for how long: `make
-// prove` sets it to long, and .ci/run to short.
+// prove` sets it to long, and `make check`, which .ci/run runs, to short.
 const proveVariable = "LEDGER_PROVE"
 
 // proof skips the test unless it was requested, and returns one of two lengths.

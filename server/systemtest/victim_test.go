@@ -45,8 +45,8 @@ func newVictim(t *testing.T, more ...string) *victim {
 	return v
 }
 
-// behave commits and reads back until it is stopped. It pauses shortly before each
-// commit, so that the attacks get processor time.
+// behave commits and reads back until it is stopped. There is a short pause before
+// each commit, so that the attacks get processor time.
 func (v *victim) behave() {
 	defer close(v.ended)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
