@@ -131,7 +131,7 @@ func (w *simWorld) mayCrash() {
 	}
 }
 
-// run calls do as the writer's process, and notices if that ends the
+// run calls do in the writer's process, and notices if that ends the
 // process.
 func (s *simWriter) run(do func()) {
 	if s == nil {

@@ -106,8 +106,8 @@ func (w *badWire) cutAll() {
 	clear(w.open)
 }
 
-// batchOf returns a batch of n transactions, each with a number of size digits in its
-// metadata.
+// batchOf returns a batch of n transactions. size is the number of digits in the
+// metadata of each.
 func batchOf(n, size int) string {
 	var b strings.Builder
 	b.WriteString(`{"transactions":[`)

@@ -153,7 +153,7 @@ func (r *clusterRig) loseMember(m *etcdtest.Member) {
 	})
 }
 
-// lineWith returns the first line of a text that contains word.
+// lineWith returns the first line of a text that contains the given word.
 func lineWith(text, word string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, word) {

@@ -24,15 +24,15 @@ type disk struct {
 // power cut finds as much unsynced data as possible.
 const commitInterval = "commit=300"
 
-// newDisk creates a filesystem in a file of size bytes in folder, and mounts
-// it.
+// newDisk creates a filesystem in a file in folder, with the given size in bytes, and
+// mounts it.
 func newDisk(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop,"+commitInterval)
 }
 
-// newDiskWithoutJournal is newDisk for a filesystem without a journal, so that a sync
-// of a file writes nothing to a journal.
+// newDiskWithoutJournal is like newDisk, but the filesystem has no journal, so a sync
+// of a file writes only the file.
 func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")

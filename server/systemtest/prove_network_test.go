@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// onNetworkOfItsOwn is onMachineOfItsOwn for tests that cut networks.
+// onNetworkOfItsOwn is like onMachineOfItsOwn, but gives the process a network of its
+// own too, for tests that cut networks.
 func onNetworkOfItsOwn(t *testing.T, programs ...string) bool {
 	t.Helper()
 	if !inNamespaces(t, syscall.CLONE_NEWNET, "needs root and iproute2: it creates networks and cuts them", append(programs, "ip")...) {

@@ -77,8 +77,8 @@ func TestProvePowerCutWithoutSync(t *testing.T) {
 	}
 }
 
-// cutUnderLoadSabotaged is cutUnderLoad for a daemon that does not notice the
-// cut.
+// cutUnderLoadSabotaged is like cutUnderLoad, but for a daemon that does not notice
+// the cut.
 func (r *rig) cutUnderLoadSabotaged(d *disk) {
 	r.t.Helper()
 	r.load()

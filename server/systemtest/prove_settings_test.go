@@ -38,7 +38,7 @@ func onMachineOfItsOwn(t *testing.T, programs ...string) bool {
 	return inNamespaces(t, 0, "needs root: it mounts filesystems on loop devices", append(programs, "mkfs.ext4")...)
 }
 
-// inNamespaces is onMachineOfItsOwn with additional namespaces. why is the
+// inNamespaces is like onMachineOfItsOwn, but with additional namespaces. why is the
 // reason for skipping the test without root.
 func inNamespaces(t *testing.T, more uintptr, why string, programs ...string) bool {
 	t.Helper()

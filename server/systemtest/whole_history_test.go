@@ -12,8 +12,8 @@ import (
 )
 
 // pastOf returns what a read daemon reports about the past of three containers up to
-// commit last: every page of their history, and their balances after every seventh
-// commit.
+// the given commit: every page of their history, and their balances after every
+// seventh commit.
 func pastOf(t *testing.T, url string, last int) string {
 	t.Helper()
 	var all strings.Builder
@@ -47,7 +47,8 @@ func pastOf(t *testing.T, url string, last int) string {
 	return all.String()
 }
 
-// mustGetReady is mustGet, repeated while the history index is being built.
+// mustGetReady is like mustGet, but repeats the request while the history index is
+// being built.
 func mustGetReady(t *testing.T, url string, into any) {
 	t.Helper()
 	var a answer

@@ -108,19 +108,19 @@ func startProcess(t *testing.T, name string, args ...string) *process {
 	return startProcessAt(t, "127.0.0.1:0", name, args...)
 }
 
-// startProcessAt is startProcess with an address to listen on.
+// startProcessAt is like startProcess, but takes the address to listen on.
 func startProcessAt(t *testing.T, listen, name string, args ...string) *process {
 	t.Helper()
 	return startProcessFrom(t, buildPrograms(t), listen, name, args...)
 }
 
-// startProcessFrom is startProcessAt with the folder of the programs.
+// startProcessFrom is like startProcessAt, but also takes the folder of the programs.
 func startProcessFrom(t *testing.T, folder, listen, name string, args ...string) *process {
 	t.Helper()
 	return startCommand(t, name, listen, append(append([]string{filepath.Join(folder, name)}, args...), "-listen", listen)...)
 }
 
-// startCommand is startProcessFrom with the whole command line.
+// startCommand is like startProcessFrom, but takes the whole command line.
 func startCommand(t *testing.T, name, listen string, line ...string) *process {
 	t.Helper()
 	p := &process{name: name, words: new(bytes.Buffer), ended: make(chan error, 1)}

@@ -22,8 +22,8 @@ var built struct {
 }
 
 // builtRepository returns a folder of the test's own. It has the current files of the
-// repository and the output of `make build`, as a new user has after the first
-// minute.
+// repository and the output of `make build`, like the folder of a new user after the
+// first minute.
 func builtRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ type Config struct {
 	Dir             string           // directory of the log; created if missing
 	Driver          commitlog.Driver // driver of the log; nil for the one that LogDriver selects
 	LogDriver       LogConfig
-	Listen          string // host:port, with port 0 for any, or unix:/path
+	Listen          string // host:port, where port 0 means any free port, or unix:/path
 	IdempotencyKeys int    // number of commits with idempotency keys to remember
 	SegmentSize     int64  // size of a segment of the log, in bytes
 	MaxBody         int64  // maximum body of one transaction or registration, in bytes

@@ -51,8 +51,8 @@ func rendered(t *testing.T, page string) {
 	}
 }
 
-// withPart returns text in which part replaces whatever is between the marks for the
-// flags of the named program.
+// withPart returns text with everything between the marks for the flags of the named
+// program replaced by part.
 func withPart(t *testing.T, path, text, name, part string) string {
 	t.Helper()
 	begin, end := "<!-- flags of "+name+" -->\n", "<!-- end -->\n"
