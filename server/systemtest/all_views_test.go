@@ -13,7 +13,7 @@ type pageTest struct {
 	ledger *pageLedger
 }
 
-// TestPage visits every view of the page through its links, and compares what
+// TestPage visits every view of the page, mostly through links, and compares what
 // it shows with the daemon's responses. This test takes longest, and tests start in
 // the order of their files' names, so this file has a name that comes first.
 func TestPage(t *testing.T) {

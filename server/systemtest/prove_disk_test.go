@@ -31,8 +31,8 @@ func newDisk(t *testing.T, folder string, size int64) *disk {
 	return makeDisk(t, folder, size, "loop,"+commitInterval)
 }
 
-// newDiskWithoutJournal is like newDisk, but the filesystem has no journal, so a sync
-// of a file writes only the file.
+// newDiskWithoutJournal is like newDisk, but the filesystem has no journal to which a
+// sync of a file could write.
 func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")
