@@ -46,7 +46,8 @@ func (r *reading) judgePast(allowed param) *ledger.Error {
 	return nil
 }
 
-// wanted returns the commit that the read must wait for: that of min_seq or at_seq.
+// wanted returns the commit that the read must wait for: the value of min_seq or
+// at_seq.
 // A read with at_time waits for the durable end of the log if some commits up to
 // that time may not have been applied yet.
 func (r *reading) wanted() uint64 {

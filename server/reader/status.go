@@ -45,7 +45,7 @@ type ledgerSeen struct {
 }
 
 // look returns the findings of the last look if they are younger than statusAge,
-// and otherwise looks again. If another request is looking, it waits for that one
+// and otherwise looks again. If another request is already looking, look waits for it
 // until gone is closed.
 func (s *statusWatch) look(gone <-chan struct{}) ledgerSeen {
 	select {

@@ -105,7 +105,7 @@ func replies(status int, body string) func(http.ResponseWriter) {
 }
 
 // outcomeCases are the outcomes of a commit with an idempotency key, and of a read.
-// Those of a preflight are the same as those of a read, because it changes nothing.
+// A preflight has the same outcomes as a read, because it changes nothing.
 // With giveUp, no reply is final, so the client must give up. tries is the number of
 // its attempts; 0: as many as the time permits.
 var outcomeCases = []struct {

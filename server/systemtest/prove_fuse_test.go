@@ -16,8 +16,7 @@ import (
 // A badDisk shows a folder, read-only, at another place. It can pretend that some
 // sectors have failed: the kernel then returns EIO for reads of those bytes, and
 // sends SIGBUS for page faults in processes that have mapped the file. It is a FUSE
-// server with the few operations that this needs. The protocol is that of
-// linux/fuse.h.
+// server with the few operations that this needs. linux/fuse.h defines the protocol.
 //
 // The serving process must not map files of the disk itself: a page fault would
 // block a Go thread without letting another goroutine run in its place.

@@ -62,8 +62,8 @@ func fillLog(t *testing.T, url string, from, n int) map[int]string {
 	return told
 }
 
-// fillCheckpointed makes 60 commits. The two checkpoints that remain are those of
-// commits 45 and 60, because a reader writes one when it stops.
+// fillCheckpointed makes 60 commits. The two checkpoints that remain are at commits 45
+// and 60, because a reader writes one when it stops.
 func fillCheckpointed(t *testing.T, dir string, w *process, more ...string) map[int]string {
 	t.Helper()
 	r := readEvery(t, dir, 15, more...)
