@@ -36,11 +36,12 @@ build:
 # The plain tests come last, so that their closing lines are the last output.
 test: fmt vet unit
 
-# What .ci/run adds to test. The bench runs only to show that it still works; its
-# figures mean nothing. prove.short: real processes and, as root, real kernels.
+# What .ci/run runs besides make test. The bench runs only to show that it still works;
+# its figures mean nothing. prove.short tests real processes and, as root, the kernel's
+# own disks, file systems and networks.
 check: demo cross long race poison fuzz package clients vuln bench.quick prove.short
 
-# Builds one commit twice, both the programs and the package, and compares the results.
+# Builds the programs, archives and package of one commit twice, and compares the results.
 package:
 	LEDGER_PACKAGE=1 $(GO) test -count=1 -timeout 10m -run '^TestReproducible' -v ./server/systemtest
 
@@ -67,8 +68,9 @@ vet:
 fuzz:
 	@.ci/fuzz $(FUZZTIME)
 
-# The race detector makes the model ten times slower; -short gives it a tenth of the
-# work, and skips built programs and browsers, which the detector can't see into.
+# The race detector makes the test of the model ten times slower; -short gives that test
+# a tenth of the work, and skips tests of built programs and browsers, which the
+# detector can't see into.
 race:
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; LEDGER_LONG=1 CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...; \
 	else echo 'race detector skipped: it needs a C compiler'; fi

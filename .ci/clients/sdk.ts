@@ -1,5 +1,6 @@
-// A client from @hey-api/openapi-ts, which generates a function for each operation:
-// argv is the write URL, the read URL and an id that no other client uses.
+// Tests a client built with @hey-api/openapi-ts, which generates a function for each
+// operation. Its arguments are the write URL, the read URL, and an id that no other
+// client uses.
 import { commit } from "./write-sdk";
 import { client as write } from "./write-sdk/client.gen";
 import { readBalances } from "./read-sdk";
