@@ -41,7 +41,7 @@ type Client struct {
 
 	mu    sync.Mutex
 	pools map[string]*http.Client
-	inUse map[string]int // by Write or Read: index of the address in use, modulo the number of addresses
+	inUse map[string]int // by list of base URLs: index of the address in use, modulo the number of addresses
 }
 
 // New returns a client. It connects on first use.
@@ -139,7 +139,7 @@ func (a *Answer) Refused() *Refused {
 }
 
 // Do sends a request once. It skips addresses of r.Base that it can't connect to, and standbys. If there is no response,
-// the error is a *NoAnswer. Other errors mean that the request is invalid.
+// the error is a *NoAnswer. Any other error means that the request is invalid, or that Options.Transport failed.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	return c.eachAddress(ctx, r.Base, func(address string) (*Answer, error) {
 		full := OverHTTP(address) + r.Path

@@ -78,7 +78,7 @@ func (e *OutcomeUnknown) Error() string {
 func (e *OutcomeUnknown) Unwrap() error { return e.Err }
 
 // NoAnswer is the error for one attempt without a usable response: there was no connection, it broke, a timeout expired, or
-// the response was too large or says that the same request may succeed later.
+// the response was too large or said that the same request may succeed later.
 type NoAnswer struct {
 	URL string // base URL of the daemon
 	Err error

@@ -38,9 +38,10 @@ type FeedOptions struct {
 	After  int64         // begin after this commit, or after that of the cursor if it is later
 	Cursor Cursor        // stores the position; may be nil
 	Within time.Duration // a connection counts as lost after this time without a commit; 0: no such limit
-	// Lost is called after each failed connection. since is the time since the first of the consecutive failures.
-	// connected reports whether the feed has ever been connected. An error that Lost returns ends the feed. Otherwise the
-	// feed tries to connect forever.
+	// Lost is called when a connection has failed or ended. An address that can't be reached is skipped without a call
+	// while there is another one to try. since is the time since the first of the consecutive failures. connected reports
+	// whether the feed has ever been connected. An error that Lost returns ends the feed. Otherwise the feed tries to
+	// connect forever.
 	Lost func(err error, since time.Duration, connected bool) error
 }
 

@@ -104,8 +104,8 @@ type Outcome struct {
 var errNotJSON = errors.New("a transaction can't be encoded as JSON")
 
 // CommitAll commits many transactions over one stream, and yields their outcomes in order. Each transaction is applied
-// atomically, independently of the others. At most window of them (default 1024) await an outcome at any time. CommitAll
-// ranges over txs in another goroutine, so txs may wait for new transactions.
+// atomically, independently of the others. The parameter window limits how many of them await an outcome at any time
+// (default 1024). CommitAll ranges over txs in another goroutine, so txs may wait for new transactions.
 //
 // A broken connection is replaced, and transactions without an outcome are sent again with their idempotency keys. If
 // there is an error, it is yielded last: a *Refused if the whole stream was rejected, an *Unavailable, an *OutcomeUnknown,

@@ -21,7 +21,7 @@ const (
 //	source → queue → stream, or batch request → results → yield
 //	a stream breaks → the whole queue is sent again, in the next stream
 //
-// The queue begins with held lines. Their results say that a retry is safe, such as Overloaded, so they wait to be sent
+// The queue begins with held lines. Their results, such as Overloaded, say that a retry is safe, so they wait to be sent
 // again. Then come the lines that were sent and have no result, and then those that were not sent.
 type pipeline struct {
 	c       *Client
@@ -103,7 +103,7 @@ func (p *pipeline) receive(ctx context.Context) error {
 	}
 }
 
-// take appends a run to the queue, and all others that have already arrived, up to the limits.
+// take appends a run, and all others that have already arrived, to the queue, up to the limits.
 func (p *pipeline) take(r run, open bool) error {
 	if len(p.queue) == 0 {
 		p.since = time.Now()
@@ -191,7 +191,8 @@ func (p *pipeline) patience() time.Duration {
 	return p.o.GiveUp
 }
 
-// stream sends lines over an open stream until the stream ends, or the next line needs a batch request.
+// stream sends lines over an open stream until every line has a result, the stream ends, or the next line needs a batch
+// request.
 func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
 	late := time.NewTimer(p.patience())
 	defer late.Stop()

@@ -242,7 +242,8 @@ func TestCommitAllWaits(t *testing.T) {
 	}
 }
 
-// TestCommitAllEnds checks the end after a rejected stream, after a timeout, and when the caller stops iterating.
+// TestCommitAllEnds checks how CommitAll ends: after a rejected stream, after a timeout, at a transaction that can't be
+// encoded as JSON, when ctx is canceled, and when the caller stops iterating.
 func TestCommitAllEnds(t *testing.T) {
 	refusal := `{"error":{"code":"Unauthorized","message":"Authentication required.","details":{}}}`
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

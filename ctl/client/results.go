@@ -21,7 +21,7 @@ type Verdict struct {
 	Err *Refused `json:"error"` // nil if the transaction was committed
 }
 
-// ParseVerdict parses a result of a stream or batch. v may refer to the bytes of raw. For commits that minted nothing,
+// ParseVerdict parses a result of a stream or batch. v may refer to the bytes of raw. For commits that mint nothing,
 // as most do, it is several times faster than encoding/json.
 func ParseVerdict(raw []byte, v *Verdict) error {
 	if plainResult(raw, &v.Result) {

@@ -14,7 +14,7 @@ import (
 const (
 	MaxTries       = math.MaxInt // the retries are limited only by time
 	firstPause     = 20 * time.Millisecond
-	shortPauses    = 4 // number of pauses before they grow; a handover usually takes no longer
+	shortPauses    = 4 // number of pauses before they grow; a handover usually takes no longer than these
 	maxPause       = 2 * time.Second
 	mostRetryAfter = 30 * time.Second
 )

@@ -38,8 +38,8 @@ type stream struct {
 	wake  chan struct{} // something was queued
 }
 
-// openStream opens a stream to a daemon of base. ctx limits the opening, and life the whole stream. If a daemon rejects the
-// stream, refused is its response. onError is the parameter on_error of the API; "" means continue.
+// openStream opens a stream to a daemon of base. ctx limits the opening, and the context life limits the whole stream. If a
+// daemon rejects the stream, refused is its response. onError is the parameter on_error of the API; "" means continue.
 func (c *Client) openStream(ctx, life context.Context, base, onError string) (s *stream, refused *Answer, err error) {
 	refused, err = c.eachAddress(ctx, base, func(address string) (*Answer, error) {
 		s, refused, err = c.openStreamAt(ctx, life, address, onError)
@@ -57,7 +57,7 @@ func (c *Client) openStreamAt(ctx, life context.Context, address, onError string
 	in, out := io.Pipe()
 	life, end := context.WithCancel(life)
 	stop := context.AfterFunc(ctx, end)
-	// After its connection broke, a transport still waits for the end of the request body.
+	// After its connection breaks, a transport still waits for the end of the request body.
 	context.AfterFunc(life, func() { in.CloseWithError(io.ErrClosedPipe) })
 	req, err := http.NewRequestWithContext(life, http.MethodPost, OverHTTP(address)+path+query, in)
 	if err != nil {
