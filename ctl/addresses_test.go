@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAddressFlag parses lists of addresses, and checks the error for each
-// invalid one.
+// TestAddressFlag parses a list of addresses, and checks that invalid lists are
+// rejected.
 func TestAddressFlag(t *testing.T) {
 	var got string
 	if err := (baseURL{&got}).Set("a:1, https://b:2/,unix:/run/x"); err != nil || got != "http://a:1,https://b:2,unix:/run/x" {

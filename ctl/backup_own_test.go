@@ -52,8 +52,8 @@ func (d *devLog) run(code int, args ...string) string {
 	return out.String()
 }
 
-// content returns the CRC of every file of the directory. Segments have 64 MiB, so
-// their contents would take long to allocate.
+// content returns the CRC of every file in the directory. It does not return the
+// contents, because allocating the 64 MiB of each segment would take long.
 func (d *devLog) content() map[string]uint32 {
 	all := map[string]uint32{}
 	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {

@@ -61,7 +61,7 @@ type batch struct {
 
 	in        *lineReader
 	again     io.ReadSeeker // the input, if it can be read once more and a read never waits; nil for lines from a pipe
-	start     int64         // where again begins
+	start     int64         // offset of the first byte of the input in b.again
 	size      int64         // size of a file in bytes; 0: not known
 	column    string        // header of the first column: lines of a file, or transactions of a batch
 	table     *table
@@ -121,7 +121,7 @@ func (b *batch) prepare(c *call) error {
 		return err
 	}
 	f, _ := in.(*os.File)
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // an error if in is not a file
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // fails if the input is not a file
 		b.again, b.size = f, info.Size()
 		b.start, _ = f.Seek(0, io.SeekCurrent)
 	}
@@ -144,7 +144,7 @@ func (b *batch) prepare(c *call) error {
 	return b.verify()
 }
 
-// summary returns the error if lines were rejected. On a terminal it also reports success.
+// summary returns an error if lines were rejected. Otherwise it reports success, but only on a terminal.
 func (b *batch) summary(c *call) error {
 	var note strings.Builder
 	if b.untried > 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxLine    = 16 << 20 // maximum size of a line in bytes; a batch request may have 64 MiB
+	maxLine    = 16 << 20 // maximum size of a line in bytes; a batch request may be up to 64 MiB
 	runBytes   = 64 << 10 // collected lines are passed to the client when they reach this size in bytes
 	linesAhead = 4 * ledger.MaxBatch
 )

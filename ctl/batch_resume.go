@@ -38,7 +38,7 @@ const resumeStep = 400 // the position is saved after about this many lines; see
 
 // A resumeMark keeps the position of the runs over a file. The methods isDone, reached,
 // send, result and end of a nil *resumeMark do nothing. The goroutine that sends lines also
-// saves the position. After it, end saves the position once more.
+// saves the position. Once that goroutine has ended, end saves the position a last time.
 type resumeMark struct {
 	file    string     // as given
 	path    string     // of the note
@@ -173,7 +173,7 @@ func (b *batch) verify() (err error) {
 		return b.halted(usagef("%s of %s may have been committed by a run that was cut off, and differ from what it sent: "+
 			"restore them and run the batch again, before you correct what it rejects", lineRange(open.After+1, open.To), b.file))
 	}
-	m.seen, m.checked = 0, false // lines compares them once more
+	m.seen, m.checked = 0, false // the method lines hashes and compares the skipped lines again
 	b.in = newLineReader(b.again, b.in.most)
 	_, err = b.again.Seek(b.start, io.SeekStart)
 	return err
@@ -193,7 +193,8 @@ func (m *resumeMark) reached(line int) error {
 	return nil
 }
 
-// A resumeProof is a commit with its key. It identifies the ledger: no other one has both.
+// A resumeProof is a commit with its key. It identifies the ledger: no other ledger has that
+// key at that commit.
 type resumeProof struct {
 	GlobalSeq int64  `json:"global_seq"`
 	Key       string `json:"key"`
@@ -277,7 +278,7 @@ func (m *resumeMark) result(r *client.Answered) {
 	m.note.Failed = append(failed, [2]int{r.Number, r.Number})
 }
 
-// end saves the position for the last time. doubt means that lines that were sent have no
+// end saves the position for the last time. If doubt is true, lines that were sent have no
 // result.
 func (m *resumeMark) end(doubt bool) error {
 	if m == nil {
@@ -293,8 +294,8 @@ func (m *resumeMark) end(doubt bool) error {
 	return err
 }
 
-// save writes the position. all means that the results of all lines that were sent are
-// known. The caller holds m.mu.
+// save writes the position. If all is true, every line that was sent has a known result.
+// The caller holds m.mu.
 func (m *resumeMark) save(all bool) error {
 	if m.seq > 0 && (m.earlier.Proof == resumeProof{} || m.at >= m.earlier.Open.To) {
 		m.note.Proof = resumeProof{m.seq, keyOf(m.text)}

@@ -75,7 +75,8 @@ type resuming struct {
 	body  bool // the file is the body of a batch request
 }
 
-// newResuming returns a batch of n lines, of which the fourth is rejected. Line n moves n.
+// newResuming returns a batch of n lines, of which the fourth is rejected. Each other line moves as many units as its
+// number.
 func newResuming(t *testing.T, n int, with func(*writer.Config)) *resuming {
 	t.Chdir(t.TempDir())
 	if with == nil {
@@ -104,7 +105,7 @@ func (r *resuming) write(lines []string) {
 	}
 }
 
-// run runs the batch, and checks the exit code, the error, and what was moved afterwards.
+// run runs the batch, and checks the exit code, the error, and how many units have been moved in all.
 func (r *resuming) run(lines []string, code int, want string, moved int, args ...string) {
 	r.t.Helper()
 	r.write(lines)
@@ -207,7 +208,7 @@ func TestResumeAfterKeysAreForgotten(t *testing.T) {
 }
 
 // TestStoppedRunSavesItsPosition checks that a run saves its position when a signal stops
-// it. The run is a separate process, because a second signal would end that of the tests.
+// it. The run is a separate process, because a second signal would end the test process.
 func TestStoppedRunSavesItsPosition(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, flowWorld, "batch", "-")
@@ -322,7 +323,7 @@ func TestResumeBehind(t *testing.T) {
 	r.run(r.lines, exitRefused, "1 of 10", sumTo(10)-4)
 }
 
-// TestResumeProofUnreadable checks that a note whose commit can't be read, because the token lacks the scope or the commit is archived, ends the run before it sends a line.
+// TestResumeProofUnreadable checks that a note whose commit can't be read, because the token lacks the required scope or the commit is archived, ends the run before it sends a line.
 func TestResumeProofUnreadable(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const note = `{"name":"w","answered":501,"failed":[],"sum":0,"proof":{"global_seq":1,"key":"batch:w:501"}}`

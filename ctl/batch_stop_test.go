@@ -22,7 +22,7 @@ type streamer struct {
 	cutAt     int
 	broken    chan struct{}
 	committed int      // number of committed lines
-	keyless   []string // those without a key
+	keyless   []string // committed lines without a key
 }
 
 func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +47,8 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A fullOutput is an output whose writes return the error fail. The first
-// write calls the function then.
+// Every write to a fullOutput returns the error in fail. The first write also
+// calls the function in then.
 type fullOutput struct {
 	fail error
 	then func()
@@ -149,7 +149,7 @@ func TestBatchIsStoppedBeforeItSends(t *testing.T) {
 }
 
 // TestEveryLineHasAKey checks that with -resume every line that could be committed gets a key,
-// even one that a ledger of this version would reject. {} is no transaction in any version.
+// even one that a ledger of this version would reject. {} is not a transaction in any version.
 func TestEveryLineHasAKey(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := &streamer{}

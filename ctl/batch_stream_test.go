@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestBatchOverStreams checks the results of lines when a stream ends early, in each possible
-// way.
+// TestBatchOverStreams checks the results of lines if a stream runs to its end, and if it ends
+// early in various ways.
 func TestBatchOverStreams(t *testing.T) {
 	const (
 		refusal  = `{"error":{"code":"GridFull","message":"It is full.","details":{}}}`

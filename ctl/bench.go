@@ -62,7 +62,7 @@ var benchNames = [benchKinds]string{"single", "batch", "stream", "read"}
 
 const longestBench = time.Hour
 
-// A bench uses only containers that it has created itself. Their ids follow a random one,
+// A bench uses only containers that it has created itself. Their ids begin at a random one,
 // and the run fails if one of them exists already.
 type bench struct {
 	clients, containers, batch number

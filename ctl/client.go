@@ -123,7 +123,7 @@ func (c *call) showRaw(a *answer) {
 	c.out.WriteByte('\n')
 }
 
-// raw writes bytes that come from elsewhere. To a file or pipe it writes them unchanged.
+// raw writes JSON or text of a response. To a file or pipe it writes the bytes unchanged.
 // For a terminal it escapes control characters other than line breaks and tabs, in a
 // way that does not change the meaning of JSON strings.
 func (c *call) raw(text []byte) {

@@ -9,8 +9,9 @@ import (
 	"assetledger/ledger"
 )
 
-// A commitReader reads the commits of the entries of a history, which are in order. If an
-// entry's commit is near that of the previous entry, it reads the next ones in the same request.
+// A commitReader reads the commits that made the entries of a history. The entries are in
+// order. If an entry's commit is near that of the previous entry, the request for it also
+// reads the commits after it in that order.
 type commitReader struct {
 	c        *call
 	previous int64                 // commit of the previous entry; 0: none

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// historyOf serves the history of container 1, with a transfer in each of the commits
-// seqs, and the commits themselves. It counts the requests for commits, and responds to
+// historyOf serves the history of container 1, with a transfer in each commit that
+// seqs lists, and the commits themselves. It counts the requests for commits, and responds to
 // them with the given status.
 func historyOf(t *testing.T, seqs []int64, status int) (url string, requests *atomic.Int64) {
 	requests = new(atomic.Int64)
