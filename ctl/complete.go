@@ -184,8 +184,8 @@ func argSuggestions(kind ledger.OpKind, given []string, last string) []suggestio
 	return list
 }
 
-// argValues returns the values of a type of argument that has only a few, or those that it
-// takes besides numbers.
+// argValues returns the values of an argument type that has only a few. For other types it
+// returns the special values, such as null, that they take besides ids, names and numbers.
 func argValues(t ledger.ArgType) []string {
 	switch t {
 	case ledger.ArgKind:
@@ -336,7 +336,7 @@ func didYouMean(word string, candidates []string) string {
 }
 
 // nearest returns a candidate that is one edit away from word. If there is none, it returns
-// the candidates that word abbreviates, if they are at most three. Otherwise it returns the
+// the candidates that word abbreviates, if there are at most three. Otherwise it returns the
 // most similar candidate, if any, that begins with the same letter.
 func nearest(word string, candidates []string) []string {
 	bare := strings.TrimLeft(word, "-")

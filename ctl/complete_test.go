@@ -120,7 +120,7 @@ func TestCompletionSyntax(t *testing.T) {
 	}
 }
 
-// TestManPage checks that the man page has every command, and that groff reports no problem.
+// TestManPage checks that the man page has every command that is not hidden, and that groff reports no problem.
 func TestManPage(t *testing.T) {
 	t.Parallel()
 	_, text, _ := runs(noEnv, manCommand.Words)

@@ -109,8 +109,8 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 }
 
 // awaitForks returns when no process that another test is starting holds a file that
-// this process has closed, such as the lock of a log. It holds them until it executes its
-// program.
+// this process has closed, such as the lock of a log. A starting process holds such files
+// until it executes its program.
 func awaitForks() {
 	syscall.ForkLock.RLock()
 	syscall.ForkLock.RUnlock()

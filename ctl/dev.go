@@ -53,7 +53,7 @@ type dev struct {
 	dir, writeListen, readListen string
 	seed                         choice
 	auth, memory                 bool
-	tokens                       []devToken // set if auth is
+	tokens                       []devToken // empty without -auth
 }
 
 func (d *dev) run(c *call) error {

@@ -113,7 +113,8 @@ func filesIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestTokenLimitsFailClosed checks that no token is created if its limits are invalid.
+// TestTokenLimitsFailClosed checks that no token is created if its limits are invalid, and that
+// none is revoked if -hash is invalid.
 func TestTokenLimitsFailClosed(t *testing.T) {
 	for _, limit := range [][]string{
 		{"-owners", ""}, {"-owners="}, {"-owners", " "}, {"-owners", ","}, {"-owners", "7,"}, {"-owners", "x"}, {"-owners", "0"},

@@ -91,8 +91,8 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// TestExportOfHolds does the same with names, a reversal and holds, one of which the
-// ledger released when it expired.
+// TestExportOfHolds exports and imports a ledger with names, a reversal and holds, one of
+// which the ledger released when it expired. The two ledgers must be equal.
 func TestExportOfHolds(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	from := tool{t, startDaemons(t, first)}
@@ -143,10 +143,10 @@ func TestResumeIsSafeToRepeat(t *testing.T) {
 	}
 	batch := []string{"batch", "-f", file, "-resume", "-on-error"}
 	write(add + wrong + add)
-	x.must(exitRefused, "", append(batch, "stop")...) // 1 is committed, and 3 is not attempted
+	x.must(exitRefused, "", append(batch, "stop")...) // line 1 is committed, and line 3 is not attempted
 	x.must(exitRefused, "", append(batch, "continue")...)
 	x.must(exitRefused, "", append(batch, "continue")...)
-	write(add + add + add + add) // 2 is corrected, and 4 is new
+	write(add + add + add + add) // line 2 is corrected, and line 4 is new
 	x.must(exitDone, "", append(batch, "continue")...)
 	x.must(exitDone, "", append(batch, "continue")...)
 	if out := x.must(exitDone, "", "read", "stats", "1", "-min-seq", "6"); !strings.Contains(out, "total_added       20\n") {

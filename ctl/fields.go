@@ -59,8 +59,9 @@ func (c *call) addEntries(t *table, a *answer) error {
 	return c.each(a, func(e entry, _ *answer) error { return c.addRow(t, e) })
 }
 
-// each calls do with each entry of the response's list, and with the entry as it was
-// received. If an entry has no class_id, it gets the one next to the list, if there is one.
+// each calls the function do for every entry of the response's list. It also passes the entry
+// as it was received. If an entry has no class_id, it gets the one next to the list, if there
+// is one.
 func (c *call) each(a *answer, do func(e entry, raw *answer) error) error {
 	var page entry
 	list, err := a.entries()
@@ -241,7 +242,8 @@ func (c *call) place(at entry) (string, error) {
 	return "container " + container + " " + where, err
 }
 
-// mostNames limits the requests for the names in a long list.
+// mostNames limits the requests for the names in a long list, and those for the commits of a
+// history.
 const mostNames = 1000
 
 // containerName returns the name of a container, or "-" if it has none. It also returns

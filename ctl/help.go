@@ -109,7 +109,7 @@ func exampleOf(kind ledger.OpKind) []string {
 			more = append(more, word)
 		}
 	}
-	if _, err := ledger.ParseOpList(example); err != nil { // it also needs one of the optional ones
+	if _, err := ledger.ParseOpList(example); err != nil { // it also needs one of the optional arguments
 		example = append(example, more[0])
 	}
 	return example
@@ -118,7 +118,7 @@ func exampleOf(kind ledger.OpKind) []string {
 // Example values of arguments, by name or by type. All others are 1.
 var (
 	namedExamples = map[string]string{"MintInstance class_id": "sword", "to_container": "shop", "parent_id": "2",
-		"to_key": "1", "to_x": "1", "slot_b": "1", "at_least": "1"} // must differ from from_key, x and slot_a, and at_least from 0
+		"to_key": "1", "to_x": "1", "slot_b": "1", "at_least": "1"} // to_key, to_x and slot_b must differ from from_key, x and slot_a; at_least must not be 0
 	typedExamples = map[ledger.ArgType]string{
 		ledger.ArgContainer: "users/42", ledger.ArgContainerNameOrNull: "users/42",
 		ledger.ArgClass: "EUR", ledger.ArgName: "Euro", ledger.ArgKind: "Standard",
@@ -203,7 +203,7 @@ func (cmd *command) writeHelp(w io.Writer) {
 	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n\nledgerctl help connecting lists the flags of every command, such as -o json.\n", cmd.Examples[0], cmd.Examples[1])
 }
 
-// writeFlags lists the flags that are in set but not in without.
+// writeFlags lists the flags in `set`, except those that are also in `without`.
 func writeFlags(w io.Writer, set, without *flag.FlagSet) {
 	t := newTable(w)
 	set.VisitAll(func(f *flag.Flag) {

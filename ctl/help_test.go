@@ -7,7 +7,8 @@ import (
 	"assetledger/ledger"
 )
 
-// TestExamplesOfOperations checks that a ledger can accept the example of each operation.
+// TestExamplesOfOperations checks that the example of each operation can be parsed, and that
+// some have the expected arguments.
 func TestExamplesOfOperations(t *testing.T) {
 	for _, kind := range ledger.OpKinds() {
 		example := exampleOf(kind)

@@ -77,8 +77,8 @@ func hostileStatus(status int, body string) http.HandlerFunc {
 	}
 }
 
-// lastIs3 responds to a request for freshness as a daemon does, and passes all others to
-// other.
+// lastIs3 responds to a request for freshness as a daemon does, and passes any other request
+// to the handler other.
 func lastIs3(other http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/read/freshness" {
@@ -181,14 +181,14 @@ func TestAnswersOfOtherServers(t *testing.T) {
 	}
 }
 
-// TestErrorOfAnError checks that an error message that needs a class is not delayed by an
-// error about the class that needs it too.
+// TestErrorOfAnError checks that ledgerctl does not request a class again and again, if an
+// error message needs the class, and the error for that request needs it too.
 func TestErrorOfAnError(t *testing.T) {
 	short := hostileStatus(400, `{"error":{"code":"InsufficientBalance","message":"Container 1 has 1.","details":{"class_id":1,"available":1,"requested":2}}}`)
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) > 50 {
-			w.WriteHeader(http.StatusNotFound) // ends the defect that this test is for
+			w.WriteHeader(http.StatusNotFound) // ends an endless series of requests
 			return
 		}
 		short(w, r)
@@ -202,7 +202,7 @@ func TestErrorOfAnError(t *testing.T) {
 }
 
 // hostileRun runs ledgerctl as if on a terminal: with each format or, in the short form,
-// with one that turn selects.
+// with the one that the parameter turn selects.
 func hostileRun(t *testing.T, dir, base string, words []string, name string, turn int) {
 	cmd, _, _ := resolve(commands, words)
 	timeout := "100ms"

@@ -73,8 +73,8 @@ func (c *call) class(ref string) (*classData, error) {
 	return class, nil
 }
 
-// readFresh decodes something that may have just been created into v. If it is not found,
-// readFresh reads again after the read daemon has reached the end of the log.
+// readFresh reads something that may have just been created, and decodes it into v. If it is
+// not found, readFresh reads again after the read daemon has reached the end of the log.
 func (c *call) readFresh(path string, v any) error {
 	a, err := c.peek(path, nil)
 	if err == nil && a.Status == http.StatusNotFound {
@@ -101,7 +101,7 @@ func (c *call) shortfall(e *client.Refused) string {
 	if e.Code != string(ledger.InsufficientBalance) || json.Unmarshal(e.Details, &d) != nil || len(words) < 2 {
 		return ""
 	}
-	class := c.unit // that of a hold
+	class := c.unit // for the error of a settlement, which does not name the class
 	if id := d["class_id"]; id != nil {
 		class = c.classSoon(string(id))
 	}

@@ -36,7 +36,7 @@ type placement struct{ X, Y, Width, Height int }
 // A gridPicture is a drawing of a grid or of a rectangle of it. Each thing has a mark,
 // which is drawn in all of its cells.
 type gridPicture struct {
-	screen              int // its width in columns; 0: unknown
+	screen              int // width of the screen in columns; 0: unknown
 	x, y, width, height int // the rectangle to draw, in cells
 	things              []placement
 }

@@ -47,7 +47,8 @@ func TestRepairDamagedCheckpoint(t *testing.T) {
 }
 
 // TestRepairForeign checks what wal verify and wal repair say about files of another log,
-// which are no evidence of lost commits, and that repair does not recommend itself.
+// which are no evidence of lost commits, and about a segment that was cut short. Repair must
+// not recommend itself.
 func TestRepairForeign(t *testing.T) {
 	long, short := t.TempDir(), t.TempDir()
 	makeLog(t, long, 64<<10, containers(t, 6, 2))

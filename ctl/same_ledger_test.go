@@ -108,8 +108,8 @@ func TestSameLedgerWithoutScope(t *testing.T) {
 }
 
 // TestAbsentToOwner checks that the error for a token limited to owners also says how to
-// find out when one of its containers was created. The read itself is Forbidden, because at
-// that time the container did not belong to the owner.
+// find out when one of the owner's containers was created. The read itself is Forbidden,
+// because the container did not belong to the owner as of the commit that -at names.
 func TestAbsentToOwner(t *testing.T) {
 	t.Parallel()
 	as := gated(t, map[string][]string{"all": nil, "one": {"-scopes", "read", "-owners", "7"}})

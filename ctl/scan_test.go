@@ -39,8 +39,8 @@ func makeLog(t *testing.T, dir string, segmentSize int64, batches [][]ledger.Op)
 	}
 }
 
-// TestLogCommandsSeeEveryCommit checks that the commands read frames of all sizes, in
-// several segments.
+// TestLogCommandsSeeEveryCommit checks that the commands for a log read frames of different
+// sizes, in several segments.
 func TestLogCommandsSeeEveryCommit(t *testing.T) {
 	dir, next, batches := t.TempDir(), int64(1), [][]ledger.Op(nil)
 	for _, n := range []int{1, 1, 500, 1, 2000, 30, 2000, 2000, 1, 2000, 2000, 2000} {

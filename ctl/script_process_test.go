@@ -12,7 +12,7 @@ import (
 )
 
 // asMany makes the test binary run many commands, which runMany reads. The scripts
-// have about 650, and starting a process for each took most of their time.
+// have about 650 commands, and starting a process for each took most of their time.
 const asMany = "LEDGERCTL_TEST_RUN_MANY"
 
 // A commandRun is one run of ledgerctl in a process that runs many.

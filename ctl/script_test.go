@@ -14,8 +14,8 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// The scripts in testdata run ledgerctl, which is this test binary under
-// another name, and contain its expected output:
+// The scripts in testdata run ledgerctl, in processes of this test binary, and
+// contain its expected output:
 //
 //	# a comment
 //	file NAME … end                     writes a file to the current directory of the commands

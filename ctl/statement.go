@@ -74,7 +74,7 @@ func (s *statement) run(c *call) (err error) {
 	if err == nil && s.of.Fungible != nil && !*s.of.Fungible {
 		err = usagef("a statement shows quantities, but class %s has instances: see ledgerctl history", s.class.value)
 	}
-	if err == nil && (s.to.word == "" || s.to.at.After(time.Now())) { // fix the end, so that all pages and balances have the same
+	if err == nil && (s.to.word == "" || s.to.at.After(time.Now())) { // fix the end, so that it is the same for all pages and balances
 		var last int64
 		if last, err = c.lastSeq(); err == nil {
 			err = s.to.Set(strconv.FormatInt(last, 10))
@@ -103,7 +103,7 @@ func (s *statement) run(c *call) (err error) {
 	return err
 }
 
-// eachStack calls do with each stack of the container that the query selects.
+// eachStack calls the function do for each stack of the container that the query selects.
 func (s *statement) eachStack(q url.Values, check func(*answer) error, do func(class, key, quantity int64) error) error {
 	q.Set("limit", strconv.Itoa(maxListLimit))
 	_, err := s.c.pages(s.path+"/balances", q, true, check, func(a *answer) error {
@@ -157,7 +157,7 @@ func (s *statement) open() error {
 		return nil
 	})
 	if refused, ok := errors.AsType[*apiError](err); ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
-		return nil // it was created later; otherwise reading its history fails too
+		return nil // the container was created later; if not, reading its history fails too
 	}
 	return err
 }

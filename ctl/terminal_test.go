@@ -52,7 +52,7 @@ func ioctl(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 }
 
 // run runs cmd with its standard output on the terminal, and returns what the
-// terminal showed, with plain line ends.
+// terminal showed, with \n as line endings.
 func (p *pty) run(cmd *exec.Cmd) (string, error) {
 	cmd.Stdout = p.slave
 	shown := make(chan string, 1)

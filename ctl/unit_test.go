@@ -111,8 +111,8 @@ func exampleWords(example string) []string {
 	return words
 }
 
-// TestHelpAndVersionUnasked checks that ledgerctl prints an overview without arguments,
-// and the version and help for each usual way to ask for them.
+// TestHelpAndVersionUnasked checks that ledgerctl prints an overview if it is run without
+// arguments, and the version and help for each usual way to ask for them.
 func TestHelpAndVersionUnasked(t *testing.T) {
 	code, out, words := runs(noEnv)
 	if code != exitUsage || out != "" || !strings.Contains(words, "usage: ledgerctl COMMAND") || !strings.Contains(words, "  batch ") {

@@ -14,13 +14,13 @@ import (
 	"assetledger/wal"
 )
 
-// wal stat and wal verify read a log's directory directly, with or without a running
-// write daemon. They see only durable commits, and change nothing.
+// wal stat, wal verify and wal dump read a log's directory directly, with or without a
+// running write daemon. They see only durable commits, and change nothing.
 
 type logFlags struct{ dir string }
 
-// defaultDir is the default directory of ledgerctl dev, and so of make run. It is also that
-// of the commands that work on a log's directory.
+// defaultDir is the default directory of the commands that work on a log, and of ledgerctl
+// dev, which make run calls.
 const defaultDir = "ledger-data"
 
 func (l *logFlags) declare(set *flag.FlagSet) {
@@ -79,7 +79,7 @@ var walStatCommand = command{
 	Setup:    setup((*logFlags).stat),
 }
 
-// stat shows the segments. If it stops at damage, it shows the segments before it.
+// stat shows the segments. If it stops at damage, it shows the segments before the damage.
 func (l *logFlags) stat(c *call) error {
 	segments, _, err := wal.Stat(l.dir, nil)
 	err = l.explain(err)
