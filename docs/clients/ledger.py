@@ -145,7 +145,7 @@ class Ledger:
         """Commits many transactions over one stream (over https: in batches). Each transaction is atomic.
 
         transactions is an iterable of tuples (operations, key, metadata), or of dicts as for /v1/commit. Yields, in order,
-        pairs (transaction, result), where result is a commit result or a Refused. At most window transactions are unanswered at a time.
+        pairs (transaction, result), where result is a commit result or a Refused. At most `window` transactions are unanswered at a time.
         If the connection breaks, it is opened again, and unanswered transactions are sent again with their keys."""
         source = (tx if isinstance(tx, dict) else _transaction(*tx) for tx in transactions)
         if self._tls or any(base.startswith("https:") for base in self._bases["write"]):
@@ -338,14 +338,14 @@ class _Tries:
 class _Stream:
     """One run of commit_all: a thread sends lines, the caller's thread reads results."""
 
-    # With one of these results a line was not executed, or can safely be sent again because of its key.
+    # With one of these results, a line was not executed, or can safely be sent again because of its key.
     AGAIN = ("Overloaded", "ShuttingDown", "LogUnavailable", "NotTheWriter", "Internal")
 
     def __init__(self, ledger, transactions, window):
         self.ledger, self.window = ledger, window
         self.source = iter(transactions)
         self.unanswered = deque()  # in the order of sending
-        self.doubtful = 0  # number of the oldest of these that may have taken effect
+        self.doubtful = 0  # how many of these, counted from the oldest, may have taken effect
         self.exhausted = False
         self.source_failure = None  # the exception that source raised
 

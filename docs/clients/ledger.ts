@@ -1,5 +1,5 @@
 /**
- * A client for the asset ledger. One file without dependencies, for Node 18 or later, Deno and browsers: copy it.
+ * A client for the asset ledger. One file without dependencies, for Node 20 or later, Deno and browsers: copy it.
  * Node 22.18, and 23.6 or newer, run it as it is. For an older version, compile it as the README.md in this directory says.
  *
  *     import { Ledger, op, Refused } from "./ledger.ts";
@@ -94,7 +94,7 @@ export interface Options {
 const MAX_BACKOFF = 5000, MAX_RETRY_AFTER = 30;
 const NOTHING_DONE = ["Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh"];
 const HANDS_OVER = ["ShuttingDown", "NotTheWriter"]; // their Retry-After says nothing about the next writer
-// With one of these results a line of a stream was not executed, or can safely be sent again because of its key.
+// With one of these results, a line of a stream was not executed, or can safely be sent again because of its key.
 const AGAIN = ["Overloaded", "ShuttingDown", "LogUnavailable", "NotTheWriter", "Internal"];
 
 /** A connection to one ledger. */
@@ -124,14 +124,14 @@ export class Ledger {
     return this.post(`/v1/commit/${globalSeq}/reverse`, frame(o));
   }
 
-  /** Checks operations without applying them. It throws what commit would, except that it throws Unavailable instead of OutcomeUnknown: it changes nothing. */
+  /** Checks operations without applying them. It throws what commit would, except that it throws Unavailable instead of OutcomeUnknown, because it changes nothing. */
   async preflight(operations: Operation[]): Promise<{ at_seq: Integer; minted_instances: Integer[] }> {
     return (await this.call("write", "POST", "/v1/commit/preflight", { operations })) as any;
   }
 
   /**
    * Commits many transactions, and yields [transaction, result] in order, where result is a CommitResult or a Refused.
-   * Each transaction is atomic. At most window transactions are unanswered at a time. On Node and Deno they are sent over
+   * Each transaction is atomic. At most `window` transactions are unanswered at a time. On Node and Deno they are sent over
    * one stream, elsewhere in batches. If the connection breaks, it is opened again, and unanswered transactions are
    * sent again with their keys.
    */

@@ -8,7 +8,7 @@
 //	GET  /users/ada                                      {"user":"ada","balance":"7.50"}
 //	GET  /users/ada/history                              newest first
 //
-// The id of a deposit or payment is its idempotency key: a client that got no response can safely send the same request again.
+// The idempotency key of a deposit or payment contains its id: a client that got no response can safely send the same request again.
 package main
 
 import (
@@ -154,7 +154,7 @@ func failure(err error) (status int, words string) {
 	}
 }
 
-// handler returns an HTTP handler that responds with the result of answer.
+// handler returns an HTTP handler that responds with the result of the function answer.
 func handler(answer func(*http.Request, order) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		o, out, err := order{}, reply{}, errBad

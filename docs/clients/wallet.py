@@ -8,7 +8,7 @@
     GET  /users/ada                                      {"user":"ada","balance":"7.50"}
     GET  /users/ada/history                              newest first
 
-The id of a deposit or payment is its idempotency key: a client that got no response can safely send the same request again.
+The idempotency key of a deposit or payment contains its id: a client that got no response can safely send the same request again.
 """
 
 import argparse
