@@ -64,7 +64,7 @@ func (e *export) run(c *call) error {
 	return exitf(exitFailure, "stopped before commit %d: the output is incomplete", last)
 }
 
-// begin returns the commit to begin after: the requested one, the last archived one, or 0.
+// begin returns the commit to begin after: the one before -from, the last archived one, or 0.
 func (e *export) begin(c *call) (int64, error) {
 	if e.from.seq.given {
 		return max(e.from.seq.value-1, 0), nil

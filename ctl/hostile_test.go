@@ -181,8 +181,8 @@ func TestAnswersOfOtherServers(t *testing.T) {
 	}
 }
 
-// TestErrorOfAnError checks that ledgerctl does not request a class again and again, if an
-// error message needs the class, and the error for that request needs it too.
+// TestErrorOfAnError checks that ledgerctl does not request a class again and again if an
+// error message needs the class and the error for that request needs it too.
 func TestErrorOfAnError(t *testing.T) {
 	short := hostileStatus(400, `{"error":{"code":"InsufficientBalance","message":"Container 1 has 1.","details":{"class_id":1,"available":1,"requested":2}}}`)
 	var asked atomic.Int64
