@@ -80,7 +80,7 @@ func TestBatchFlowStops(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, flowWorld, "batch", "-f", "-")
 	text, _ := manyLines()
-	text = text[strings.Index(text, transferLine(14_003)):] // the first rejection is that of line 15,009
+	text = text[strings.Index(text, transferLine(14_003)):] // the first line to be rejected is then transferLine(15_009)
 	code, out, words := x.run(text, "batch", "-f", "-", "-o", "ndjson", "-on-error", "stop")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	committed, untried := 0, 0

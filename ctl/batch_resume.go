@@ -56,8 +56,8 @@ type resumeMark struct {
 	since   int    // number of results since the position was saved
 	saved   bool   // this run has saved the position
 	ended   bool   // the position must not be saved any more; nothing more may be sent
-	seq     int64  // the last commit
-	text    []byte // its line
+	seq     int64  // global_seq of the last commit
+	text    []byte // line of that commit
 }
 
 // A resumeNote is the content of FILE.resume or NAME.resume.

@@ -23,9 +23,9 @@ type commitReader struct {
 // nearCommits is the maximum number of commits of one request.
 const nearCommits = 100
 
-// relate adds fields to an entry of a page. It takes them from the entry's commit, if that
-// can be read: metadata and principal, the other container of the operation as
-// counterparty_id, reverses and reversed_by. The payer of an entry is its counterparty_id.
+// relate adds fields to an entry of a page. If the entry's commit can be read, they are the
+// commit's metadata, principal, reverses and reversed_by, and, as counterparty_id, the other
+// container of the operation. The payer of an entry becomes its counterparty_id.
 func (r *commitReader) relate(e, page entry) error {
 	if payer := e["payer"]; payer != nil {
 		e["counterparty_id"] = payer

@@ -33,8 +33,9 @@ var statementCommand = command{
 	},
 }
 
-// A statement is computed from the history of a container, oldest first. Every entry has
-// the balance of its stack after the change, which must agree with earlier entries.
+// A statement is computed from the history of a container, oldest first. Every entry that
+// changes a stack has the stack's balance after the change, which must agree with earlier
+// entries.
 type statement struct {
 	class reference
 	key   number
