@@ -20,7 +20,7 @@ func event(w http.ResponseWriter, seq int) {
 }
 
 // newFeed returns a client of a daemon that serves each connection with the next function. asked gets the query and
-// Last-Event-ID of each.
+// Last-Event-ID of each connection.
 func newFeed(t *testing.T, connections ...func(http.ResponseWriter)) (c *Client, asked *[]string) {
 	asked = new([]string)
 	var mu sync.Mutex // an abandoned connection may still be served

@@ -23,7 +23,7 @@ func (b *brokenWire) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("the wire is broken")
 }
 
-// A fixedDeadline is a context with a deadline, which is never done.
+// A fixedDeadline is a context that has a deadline, but is never done.
 type fixedDeadline struct {
 	context.Context
 	at time.Time
