@@ -184,8 +184,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestSubmit checks that a request that may have taken effect is sent to another address only if n allows it, and that the
-// doubt is reported.
+// TestSubmit checks that a request that may have taken effect is sent to another address only if n allows a second
+// attempt, and that the doubt is reported.
 func TestSubmit(t *testing.T) {
 	for _, tries := range []int{1, MaxTries} {
 		broken, writer := newSite(t, cutsOff), newSite(t, writes)

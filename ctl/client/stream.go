@@ -14,7 +14,7 @@ import (
 
 const (
 	keepOpen    = 10 * time.Second // interval of empty lines in an open stream
-	keepOpening = keepOpen / 40    // the same, before there is a response
+	keepOpening = keepOpen / 40    // interval of empty lines before there is a response
 	resultBytes = 32 << 10         // maximum number of bytes of results to read at once
 )
 
