@@ -10,8 +10,8 @@ import (
 	"assetledger/wal"
 )
 
-// archivedLog returns the directory of a log with 300 commits, the first of which
-// are archived.
+// archivedLog returns the directory of a log with 300 commits, of which the
+// oldest are archived.
 func archivedLog(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -68,7 +68,7 @@ func TestResumeWithFewKeys(t *testing.T) {
 	run(exitUsage, `"quantity":20701`)
 }
 
-// A resuming is a batch of lines in the file "work", whose name and content may change between runs.
+// A resuming is a batch of lines in the file "work", whose content may change between runs.
 type resuming struct {
 	tool
 	lines []string

@@ -87,7 +87,7 @@ func candidates(table []command, before []string, last string) []suggestion {
 }
 
 // joinEquals joins words that bash has split at each =. It relies on the fact that no word
-// has a zero byte. Without words it returns an empty one.
+// has a zero byte. Without words it returns one empty word.
 func joinEquals(words []string) []string {
 	equals := strings.NewReplacer("\x00=\x00", "=", "\x00=", "=")
 	return strings.Split(equals.Replace(strings.Join(words, "\x00")), "\x00")

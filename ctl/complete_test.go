@@ -62,7 +62,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestBashCompletion runs the script in a real bash, which passes it the words.
+// TestBashCompletion runs the script in a real bash, with the words in COMP_WORDS.
 func TestBashCompletion(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

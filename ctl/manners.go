@@ -120,7 +120,7 @@ func count[T int | int64 | uint64](n T, noun string) string {
 // that is not a terminal, it shows nothing.
 type progress struct {
 	w        io.Writer
-	terminal bool // w is one
+	terminal bool // w is a terminal
 	begin    time.Time
 	next     time.Time // time of the next update
 	shown    bool
