@@ -135,8 +135,8 @@ func (s *State) Approach(id int64) {
 	}
 }
 
-// topmostUnmoved is like topmost, but slow, and modifies nothing. It is for reads and
-// for checks.
+// topmostUnmoved returns the root of the tree that ref is in, as topmost does, but is
+// slower and modifies nothing. Reads and checks use it.
 func (s *State) topmostUnmoved(ref uint32) uint32 {
 	for {
 		for !s.heads(ref) {

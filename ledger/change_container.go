@@ -51,7 +51,7 @@ func (s *State) releaseContainer(ref uint32) {
 }
 
 // makeContainer creates an empty container; name may be "". Neither the id nor the
-// name is in use.
+// name may be in use.
 func (s *State) makeContainer(made container, name string) {
 	ref, c := s.containers.alloc()
 	made.created, made.updated = s.seq, s.seq
@@ -121,7 +121,7 @@ func (s *State) unlinkClass(ref uint32) {
 	treeRemove(classesByID{s}, &s.classTree, ref)
 }
 
-// makeClass registers a class; code may be "". Neither the id nor the code is in use.
+// makeClass registers a class; code may be "". Neither the id nor the code may be in use.
 func (s *State) makeClass(made class, code string) {
 	ref, k := s.classes.alloc()
 	*k = made
@@ -170,7 +170,7 @@ func (s *State) unlinkShape(ref uint32) {
 	treeRemove(shapesByKey{s}, &s.classes.at(s.shapes.at(ref).class).shapes, ref)
 }
 
-// makeShape registers a shape. None exists yet for that class and key.
+// makeShape registers a shape. None may exist yet for its class and key.
 func (s *State) makeShape(made shape) {
 	ref, r := s.shapes.alloc()
 	*r = made

@@ -70,7 +70,7 @@ func (s *State) unlinkHold(ref uint32) {
 	}
 }
 
-// makeHold holds a quantity that the stack has available. The id is not in use.
+// makeHold holds a quantity that the stack has available. The id must not be in use.
 func (s *State) makeHold(made hold) {
 	ref, h := s.holds.alloc()
 	made.seq = s.seq

@@ -63,7 +63,7 @@ func (s *State) nameItem(table int, ref uint32) uint64 {
 	return mix4Words(tagClassCode, uint64(s.classes.at(owner).id), text, 0, 0)
 }
 
-// giveName names a container or class that has no name. The new name is not in use.
+// giveName names a container or class that has no name. The new name must not be in use.
 func (s *State) giveName(table int, owner uint32, text string) {
 	ref := s.names[table].make(owner, []byte(text))
 	s.linkName(table, ref)

@@ -4,10 +4,10 @@ import (
 	"math"
 )
 
-// A checkpointLoader builds a state from items. The items are sorted, so trees
-// are built in one pass without searching. Each index is built when the number of
-// its entries is known. For any items, the result is either a consistent state or a
-// fault. The digest then shows whether it is the right state.
+// A checkpointLoader builds a state from items. The items are sorted, so the large
+// trees are built in one pass without searching. The large indexes are built when the
+// number of their entries is known. For any items, the result is either a consistent
+// state or a fault. The digest then shows whether it is the right state.
 type checkpointLoader struct {
 	d     *checkpointReader
 	s     *State
@@ -216,7 +216,8 @@ func (l *checkpointLoader) endStacks() {
 	}
 }
 
-// stackClass reads the class of a stack, unless it is the class of the previous one.
+// stackClass reads the class of a stack, unless it is the same as that of the previous
+// stack. It reports whether the stack is the first of its class in the container.
 func (l *checkpointLoader) stackClass(same bool) (fresh bool) {
 	d, s := l.d, l.s
 	if same {
@@ -267,7 +268,8 @@ func (l *checkpointLoader) readStack(same bool) {
 	}
 }
 
-// readPlace reads the place of a stack or instance in a Grid and puts it there.
+// readPlace reads the place of a stack or instance in a Grid, and puts the stack or
+// instance there.
 func (l *checkpointLoader) readPlace(cref, thing uint32, isInstance bool) {
 	d, s := l.d, l.s
 	p := placement{container: cref, thing: thing, isInstance: isInstance}

@@ -21,7 +21,7 @@ func (l *checkpointLoader) readAssigned() {
 	}
 }
 
-// readName reads the name of the container or class before it.
+// readName reads an item with the name of the container or class before it.
 func (l *checkpointLoader) readName() {
 	d, s := l.d, l.s
 	table, owner := containerNames, l.container

@@ -71,7 +71,7 @@ func AppendMetadata(dst, md, key []byte) []byte {
 // AppendResult appends the result of a commit, {"global_seq","batch_seq",
 // "minted_instances","metadata"}. Results of registrations end with "class" or
 // "shape", the object as registered. For a registration answered from the idempotency
-// memory, firstMinted is the id of the class if the request lacked it.
+// memory, firstMinted gives the id of the class if the request lacks it.
 func AppendResult(dst []byte, tx *Transaction, seq uint64, batchSeq uint32, firstMinted int64, minted int) []byte {
 	dst = appendUintField(dst, `{"global_seq":`, seq)
 	dst = appendUintField(dst, `,"batch_seq":`, uint64(batchSeq))

@@ -139,7 +139,7 @@ func randomName(rng *rand.Rand) string {
 	return b.String()
 }
 
-// randomText returns a string that an argument of the type may have.
+// randomText returns a string that an argument of type t may have.
 func randomText(rng *rand.Rand, t ArgType) string {
 	if t == ArgName {
 		return randomName(rng)

@@ -1,4 +1,5 @@
 package ledger
 
-// Seed returns the -seed flag for tests outside the package; 0: not set.
+// Seed returns the value of the -seed flag, 0 if it is not set, for tests outside the
+// package.
 func Seed() uint64 { return *seedFlag }

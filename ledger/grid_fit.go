@@ -2,9 +2,9 @@ package ledger
 
 import "math/bits"
 
-// First fit: the first anchor, scanning rows from (0,0), where a rectangle is
-// free. For each row y it needs the union of the occupied cells of rows y to
-// y+h-1, and in it a run of w clear bits.
+// First fit finds the first anchor, scanning rows from (0,0), at which a rectangle of
+// w x h cells is free. For each row y it computes the union of the occupied cells of
+// rows y to y+h-1, and searches it for a run of w clear bits.
 //
 // The unions of all windows of h rows cost three ORs per row, whatever h is. The rows
 // are cut into blocks of h, so a window is a suffix of one block and a prefix of the
@@ -187,7 +187,8 @@ func clearRun(row []uint64, width, w int) (x int, ok bool) {
 	return 0, false
 }
 
-// clearRunInWord is clearRun within one word. It returns 64 if there is no such run.
+// clearRunInWord returns the position of the first w consecutive clear bits within a
+// word, or 64 if there is no such run. w must be less than 64.
 func clearRunInWord(word uint64, w int) int {
 	free := ^word
 	for have := 1; have < w && free != 0; {

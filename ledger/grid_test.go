@@ -199,8 +199,8 @@ func TestGridsWithAndWithoutBitmap(t *testing.T) {
 }
 
 // checkCells compares the placement that covers a cell with the list of placements,
-// for every second cell of every third row. Then it does the same for regions of many
-// kinds.
+// for every second cell of every third row. Then it compares the placements in regions
+// of many kinds with that list.
 func checkCells(t *testing.T, s *State, c *container) {
 	t.Helper()
 	all := placements(t, s, c.id)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// toAndFro moves an item of 1000 x 1000 cells one column to the right and back.
+// toAndFro returns operations that move an item of 1000 x 1000 cells, alternately one
+// column to the right and back.
 func toAndFro(moves int) (ops []Op) {
 	for i := range int64(moves) {
 		ops = append(ops, op(MoveInGrid, 1, 1, 1, 1-i%2, 0))

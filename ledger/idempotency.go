@@ -73,8 +73,9 @@ type Remembered struct {
 }
 
 // Remember stores tx's result under its key, and drops the oldest entry when the
-// memory is full. A key that is already remembered gets the new result. Without a
-// key it does nothing. The transaction can't be undone afterwards.
+// memory is full. A key that is already remembered gets the new result. If tx has no
+// key, or the limit is 0, Remember does nothing. Otherwise the transaction can't be
+// undone afterwards.
 func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uint32) {
 	m := &s.memory
 	if len(tx.Key) == 0 || m.limit == 0 {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Invariants checks all relations between the records from scratch, which is
-// slow. The error names those that do not hold, up to a limit. It is for tests.
+// Invariants checks all relations between the records from scratch. The error names
+// those that do not hold, up to a limit. Invariants is slow, and meant for tests.
 func (s *State) Invariants() error {
 	v := verifier{s: s, totals: map[uint32]classCounts{}}
 	v.containers()

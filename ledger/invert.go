@@ -142,7 +142,8 @@ func (o *Op) setPlace(i int, f *Fact) {
 	o.set(i+2, rotationOf(f.Turned))
 }
 
-// needs reports whether the record has the fact that the operation needs.
+// needs reports whether the record has the fact that the operation's inverse needs. If
+// not, it records that the commit can't be reversed.
 func (v *inverter) needs() bool {
 	if v.fact == nil {
 		v.refuse("record", "its record was made by an earlier version and lacks what is needed.")
@@ -205,8 +206,8 @@ func (v *inverter) minted() int64 {
 	return id
 }
 
-// invertStack returns a quantity to the stack that it was taken from. If the operation
-// emptied a stack in a Grid, the stack gets its former place.
+// invertStack adds the operation that moves a quantity back to the stack that it was
+// taken from. If op emptied a stack in a Grid, the stack gets its former place back.
 func (v *inverter) invertStack(op *Op) {
 	a, place := &op.Args, 0
 	if v.fact == nil {

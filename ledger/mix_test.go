@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// public is the hash without a secret. With it, clients could choose ids that
-// collide.
+// public is the hash without a secret. If the ledger used it, clients could choose ids
+// that collide.
 func public(a, b uint64) uint64 { return fold(fold(a^mix1, b^mix2)^mix3, mix4) }
 
 // TestChosenIDsMakeNoDeepTree creates containers with ids that would form a

@@ -139,8 +139,8 @@ func (r *trial) step() {
 	r.committed(&sent, batchSeq)
 }
 
-// passTime advances the clock. Every fourth time, it makes the ledger and the model
-// release holds that have expired.
+// passTime advances the clock. With a probability of one in four, it then makes the
+// ledger and the model release holds that have expired.
 func (r *trial) passTime() {
 	r.t.Helper()
 	switch r.rng.IntN(30) {

@@ -273,7 +273,8 @@ func (g *Gen) container(kinds ...ledger.ContainerKind) (int64, *container) {
 	return id, g.scratch.m.containers[id]
 }
 
-// classID chooses a class of stacks, or one of instances, if there is one.
+// classID chooses a class that is fungible, or one that is not, as requested, if there
+// is one.
 func (g *Gen) classID(fungible bool) int64 {
 	var fit []int64
 	for _, id := range g.scratch.m.ClassIDs() {

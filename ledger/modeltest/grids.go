@@ -81,8 +81,8 @@ func (r *run) shape(cl *class, key int64) size {
 	return *cl.anyKey
 }
 
-// findPlace checks the requested place, or searches for the first free one: the
-// whole grid unrotated, then the whole grid rotated.
+// findPlace checks the requested place, or searches for the first free one: first in
+// the whole grid without rotation, then in the whole grid with rotation.
 func (r *run) findPlace(c *container, cl *class, key int64, p place) thing {
 	shape := r.shape(cl, key)
 	cells := c.paint()
