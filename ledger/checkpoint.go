@@ -25,7 +25,7 @@ import (
 //	 16 16  id of the log                       16     items; none spans two blocks
 //	 32  8  global_seq of the last commit
 //	 40  8  time of the last frame, ns          trailer
-//	 48  8  state digest                         0  4  CRC32C of bytes 4..23, initial value likewise
+//	 48  8  state digest                         0  4  CRC32C of bytes 4..23, initial value as in a block
 //	 56  8  id of the next instance              4  4  zero
 //	 64  8  number of classes                    8  8  number of blocks
 //	 72  8  number of shapes                    16  4  CRC32C of the CRCs of all blocks
@@ -128,8 +128,8 @@ type CheckpointInfo struct {
 	Keys, Window                                   uint64 // number of idempotency keys, and capacity for them
 }
 
-// usable reports whether a state with room for window keys can start from the
-// checkpoint. It can if the checkpoint had room for at least as many keys, or has never
+// usable reports whether a state with room for window idempotency keys can start from
+// the checkpoint. It can if the checkpoint had room for at least as many, or has never
 // forgotten one.
 func (h *CheckpointInfo) usable(window uint64) bool { return h.Window >= window || h.Keys < h.Window }
 

@@ -53,11 +53,12 @@ func NewGen(seed uint64, m *Model, k Knobs) *Gen {
 	return &Gen{rng: rand.New(rand.NewPCG(seed, 0x6c6564676572)), knobs: k, model: m}
 }
 
-// keptRequests is the number of latest requests with a key that may be repeated.
+// keptRequests is the number of the latest requests with an idempotency key, which may
+// be repeated.
 const keptRequests = 64
 
-// Next returns a transaction. Its operations, key and metadata share no memory with
-// those of any other transaction that Next returns.
+// Next returns a transaction. Its operations, idempotency key and metadata share no
+// memory with those of any other transaction that Next returns.
 func (g *Gen) Next() ledger.Transaction {
 	if len(g.sent) > 0 && g.chance(g.knobs.Repeated) {
 		return g.repeat()
@@ -109,7 +110,7 @@ var sameMetadata = map[string]string{
 	`{"name":"\u00e9"}`:       `{"name":"é"}`,
 }
 
-// repeat returns an earlier request with a key, sometimes changed.
+// repeat returns an earlier request with an idempotency key, sometimes changed.
 func (g *Gen) repeat() ledger.Transaction {
 	old := g.sent[g.rng.IntN(len(g.sent))]
 	tx := old

@@ -38,7 +38,7 @@ type Request struct {
 	// than Before. So the ledger must reject the request with Code after at
 	// least one of the commits from After to Before. If both are 0, this is not
 	// checked. That is for rejections that do not depend on the state, such as
-	// a key conflict.
+	// IdempotencyConflict.
 	After, Before uint64
 	Code          ledger.Code // Refused
 }
@@ -63,11 +63,11 @@ type History struct {
 // Check replays the history against a model and returns all faults in it,
 // joined, or nil. These are faults:
 //   - a commit that no correct ledger could have made, or, unless Others is set, whose
-//     key no request has,
+//     idempotency key no request has,
 //   - an acknowledged request that was lost, applied twice or answered differently,
 //   - a request with an unknown outcome that was applied more than once or differently,
 //   - a rejected request that was applied, or whose rejection no state explains,
-//   - a request without a key,
+//   - a request without an idempotency key,
 //   - a read that does not show the state that it names, or that shows an older state
 //     than an earlier read of the same client.
 func (h *History) Check() error {
@@ -107,8 +107,8 @@ func (h *History) Check() error {
 	return errors.Join(errs...)
 }
 
-// asked returns, for each key, the request that may have caused the commit with that
-// key, or a rejected one if there is no other.
+// asked returns, for each idempotency key, the request that may have caused the commit
+// with that key, or a rejected one if there is no other.
 func (h *History) asked() map[string]*Request {
 	asked := map[string]*Request{}
 	for i := range h.Requests {
@@ -168,7 +168,8 @@ func (m *Model) checkRelease(c *Commit) error {
 // show formats a value with its field names. Nil and empty slices look the same.
 func show(v any) string { return fmt.Sprintf("%+v", v) }
 
-// checkRequests compares the outcome of each request with the commits that have its key.
+// checkRequests compares the outcome of each request with the commits that have its
+// idempotency key.
 func (h *History) checkRequests() []error {
 	var errs []error
 	byKey := map[string][]*Commit{}
@@ -215,8 +216,8 @@ func (h *History) checkRequests() []error {
 	return errs
 }
 
-// retried reports whether another request, one that was not rejected, has the key of
-// request i. That other request may be the one that was committed.
+// retried reports whether another request, one that was not rejected, has the
+// idempotency key of request i. That other request may be the one that was committed.
 func (h *History) retried(i int) bool {
 	for j := range h.Requests {
 		if j != i && string(h.Requests[j].Tx.Key) == string(h.Requests[i].Tx.Key) && h.Requests[j].Ending != Refused {
@@ -226,7 +227,8 @@ func (h *History) retried(i int) bool {
 	return false
 }
 
-// checkCommitted compares an acknowledged request with the commits of its key.
+// checkCommitted compares an acknowledged request with found, the commits that have its
+// idempotency key.
 func (r *Request) checkCommitted(found []*Commit) []error {
 	if len(found) == 0 {
 		return []error{fmt.Errorf("request %q was acknowledged as commit %d, but is lost", r.Tx.Key, r.Seq)}
