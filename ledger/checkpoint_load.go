@@ -14,7 +14,7 @@ type checkpointLoader struct {
 	phase byte // kind of the section: class, container, instance, key, hold, reversal
 
 	classes, shapes, byID, stacks treeBuilder
-	kinds                         [Grid + 1][]uint32 // containers by kind, each by id
+	kinds                         [Grid + 1][]uint32 // containers by kind, each list by id
 
 	class     uint32 // the last class
 	classID   int64  // class of the previous stack of the container

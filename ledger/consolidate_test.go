@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// stacksIn returns a state in which container 1 has n stacks each of classes 1
-// and 2.
+// stacksIn returns a state in which container 1 has n stacks of class 1 and n of
+// class 2.
 func stacksIn(t testing.TB, n int64) *State {
 	s := NewState(Config{})
 	accept(t, s, "RegisterClass class_id=1 name=gold; RegisterClass class_id=2 name=tin; CreateContainer container_id=1 kind=Standard; CreateContainer container_id=2 kind=Standard")

@@ -41,7 +41,8 @@ func (s *State) Digest() uint64 {
 	return s.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0)
 }
 
-// stackItem returns the item of a quantity; identity is stackIdentity.
+// stackItem returns the item of a stack's quantity. identity is the result of
+// stackIdentity.
 func stackItem(identity uint64, quantity int64) uint64 {
 	return fold(identity, uint64(quantity)^mix1)
 }

@@ -126,8 +126,8 @@ func TestDivergenceIsNoticed(t *testing.T) {
 }
 
 // TestDigestSeesEveryArgument changes one argument of one operation at a time.
-// If the ledger accepts it, either the digest differs or all reads are the
-// same.
+// If the ledger accepts the change, either the digest must differ, or all reads must
+// be the same.
 func TestDigestSeesEveryArgument(t *testing.T) {
 	t.Parallel()
 	r := newTrial(t, cmp.Or(ledger.Seed(), 12), modeltest.DefaultKnobs(), newCoverage())

@@ -23,7 +23,7 @@ func placeOf(op *ledger.Op, x, y, rotation int) place {
 
 func (p place) given() bool { return p.x != nil || p.y != nil || p.rotation != nil }
 
-// fits reports whether every given field is that of t.
+// fits reports whether every field that was given equals that of t.
 func (p place) fits(t thing) bool {
 	return (p.x == nil || *p.x == t.x) && (p.y == nil || *p.y == t.y) && (p.rotation == nil || (*p.rotation == 90) == t.turned)
 }
