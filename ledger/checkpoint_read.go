@@ -86,7 +86,7 @@ func (d *checkpointReader) nextBlock() {
 	}
 	n, number := le.Uint32(b[4:]), le.Uint64(b[8:])
 	if n > maxBlock || number != d.blocks {
-		d.fault("its length is %d bytes, and its number is %d", n, number)
+		d.fault("it has number %d and %d bytes, want number %d and at most %d bytes", number, n, d.blocks, maxBlock)
 		return
 	}
 	if n == 0 {

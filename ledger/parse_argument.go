@@ -84,8 +84,8 @@ var valueRanges = [...]valueRange{
 	ArgClassCode:           {1, 0, codeText},
 	ArgContainerNameOrNull: {1, 0, "null or " + nameText},
 	ArgClassCodeOrNull:     {1, 0, "null or " + codeText},
-	ArgPeriod:              {1, MaxPeriod, "an integer of seconds from 1 to 315360000"},
-	ArgTime:                {1, MaxTime, "an integer of seconds since 1970, from 1 to 253402300799"},
+	ArgPeriod:              {1, MaxPeriod, "an integer number of seconds from 1 to 315360000"},
+	ArgTime:                {1, MaxTime, "an integer number of seconds since 1970, from 1 to 253402300799"},
 }
 
 // argument reads the value of argument i. The parameter level is the nesting level of a

@@ -161,6 +161,6 @@ func (s *State) wantRegister(op *Op) *Error {
 	if p := s.doing.permit; p == nil || p.Register {
 		return nil
 	}
-	return Errorf(Forbidden, "This token may not register classes or shapes: it needs the scope register.").
+	return Errorf(Forbidden, "This token may not register classes or shapes, or rename classes: it needs the scope register.").
 		With(op.classDetail(ClassID), Text("scope", "register"))
 }

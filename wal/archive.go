@@ -59,8 +59,11 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 		return report, err
 	}
 	lock, err := lockPatiently(fsys, join(to, lockName))
+	if errors.Is(err, ErrLocked) {
+		err = fmt.Errorf("another archive run is using %s: %w", to, err)
+	}
 	if err != nil {
-		return report, fmt.Errorf("another archive run is using %s: %w", to, err)
+		return report, err
 	}
 	defer lock.Close()
 	// The lock also reveals an alias of the same directory that has another

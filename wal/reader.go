@@ -157,7 +157,7 @@ func (r *Reader) checkEnd() (durable uint64, err error) {
 	epoch, there := load(b, endEpochAt)
 	durable, still := load(b, endDurableAt)
 	if !there || !still {
-		return 0, fmt.Errorf("%w: END in %s is now empty", ErrReplaced, r.dir)
+		return 0, fmt.Errorf("%w: END in %s can't be read: it was truncated, or its disk failed", ErrReplaced, r.dir)
 	}
 	if epoch < r.epoch || durable < r.high {
 		return 0, fmt.Errorf("%w: END went from %d back to %d, its epoch from %d to %d", ErrReplaced, r.high, durable, r.epoch, epoch)

@@ -96,7 +96,7 @@ func (w *Writer) makeSpare(pause func() bool) error {
 	case err == nil:
 		w.sp.file, w.sp.err = f, nil
 	case isNoSpace(err):
-		err = fmt.Errorf("%w: free some on the filesystem of %s: %w", ErrNoSpace, w.dir, err)
+		err = fmt.Errorf("%w on the filesystem of %s: %w", ErrNoSpace, w.dir, err)
 		w.sp.err = err
 	}
 	w.sp.announce()

@@ -322,7 +322,7 @@ func WhyIncomplete(err error) string {
 	var network *net.OpError
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "its rest did not arrive in time"
+		return "the rest did not arrive in time"
 	case errors.As(err, &network):
 		return network.Err.Error()
 	}

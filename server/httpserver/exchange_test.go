@@ -22,7 +22,7 @@ func TestWhyIncomplete(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&net.OpError{Op: "read", Net: "tcp", Source: from, Addr: to, Err: os.ErrDeadlineExceeded}, "its rest did not arrive in time"},
+		{&net.OpError{Op: "read", Net: "tcp", Source: from, Addr: to, Err: os.ErrDeadlineExceeded}, "the rest did not arrive in time"},
 		{&net.OpError{Op: "read", Net: "tcp", Source: from, Addr: to, Err: errors.New("connection reset by peer")}, "connection reset by peer"},
 		{io.ErrUnexpectedEOF, "unexpected EOF"},
 	} {
@@ -43,7 +43,7 @@ func TestStalledBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, _ := io.ReadAll(r.Body)
-		if r.StatusCode != 400 || !strings.Contains(string(body), `"The body is incomplete: its rest did not arrive in time."`) {
+		if r.StatusCode != 400 || !strings.Contains(string(body), `"The body is incomplete: the rest did not arrive in time."`) {
 			t.Errorf("%d: %s, want 400, and that the rest did not arrive in time", r.StatusCode, body)
 		}
 	})

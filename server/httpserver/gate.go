@@ -157,7 +157,7 @@ var (
 			With(ledger.Text("reason", "unknown"))
 	badHeader = ledger.Errorf(ledger.Unauthorized, "The header Authorization must be given once, as Bearer and a token.").
 			With(ledger.Text("reason", "malformed"))
-	badCertificate = ledger.Errorf(ledger.Unauthorized, "The client certificate is valid, but it is not listed here, or has expired.").
+	badCertificate = ledger.Errorf(ledger.Unauthorized, "The client certificate is not listed here, or has expired.").
 			With(ledger.Text("reason", "unknown"))
 )
 

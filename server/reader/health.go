@@ -145,7 +145,7 @@ func (d *daemon) cutOff() string {
 	case s.Foreign:
 		return "The source of the log has a different history from this directory: see the log lines of this daemon."
 	case d.silence > 0 && s.Silence > d.silence:
-		return "Nothing was heard from the source of the log for longer than -max-silence allows."
+		return "Nothing has been heard from the source of the log for longer than -max-silence allows."
 	}
 	return ""
 }

@@ -262,7 +262,7 @@ func (p *params) setCursor(value string, list listKind) *ledger.Error {
 }
 
 func badCursor(value string) *ledger.Error {
-	return badParam("cursor", "The cursor %q is not one of this list.", httpserver.Shorten(value))
+	return badParam("cursor", "The cursor %q does not belong to this list.", httpserver.Shorten(value))
 }
 
 // setTime checks and stores a time.

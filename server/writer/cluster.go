@@ -178,6 +178,6 @@ func (d *daemon) clusterGauges() {
 		report(func(r commitlog.ClusterReport) float64 { return float64(r.TailBytes) }))
 	g.GaugeFunc(metricPrefix+"log_quota_used_ratio", "Share of etcd's quota that is in use, from 0 to 1; 0 while this daemon stands by.",
 		report(func(r commitlog.ClusterReport) float64 { return r.QuotaUsed }))
-	g.CounterFunc(metricPrefix+"log_append_retries_total", "Attempts to append a batch beyond its first, since this daemon became the writer.",
+	g.CounterFunc(metricPrefix+"log_append_retries_total", "Repeated attempts to append a batch, since this daemon became the writer.",
 		report(func(r commitlog.ClusterReport) float64 { return float64(r.Retries) }))
 }

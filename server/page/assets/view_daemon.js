@@ -15,7 +15,7 @@ const watched = [
   ['asset_ledger_read_lag', 'near 0'],
   ['asset_ledger_read_visibility_seconds', '99 % below 10 ms'],
   ['asset_ledger_read_log_damaged', '0'],
-  ['asset_ledger_read_source_silence_seconds', 'below 2: a heartbeat comes each second'],
+  ['asset_ledger_read_source_silence_seconds', 'below 2: a heartbeat arrives every second'],
   ['asset_ledger_read_source_foreign', '0'],
   ['asset_ledger_read_connections_dropped_total', '0; otherwise clients hold as many connections as -max-connections or the limit on open files allows, or keep more than 16 MiB of large headers in their connections'],
   ['asset_ledger_read_budget_waits_total', 'rarely grows (LedgerMemoryFull); requests waited for room within -max-inflight, and a request that waits for 2 s gets 503 Overloaded'],
