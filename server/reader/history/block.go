@@ -109,7 +109,7 @@ type chain struct {
 const forever = math.MaxUint64
 
 // newest calls fn for the entries of a key with seq <= to, newest first, as long as
-// fn returns goOn. An entry is valid only during the call. If last is set, newest may
+// fn returns goOn. An entry is valid only during the call. With last set, newest may
 // skip an entry if a newer one is about the same stack.
 func (c *chain) newest(key, to uint64, last bool, fn func(entry []byte) step) step {
 	r := newRendering(key)

@@ -121,8 +121,9 @@ func reheaded(whole []byte, change func(head []byte)) []byte {
 	return b
 }
 
-// TestUnfitFiles checks that valid files of another log or range, and truncated
-// files, are rebuilt. None of their content is served.
+// TestUnfitFiles checks that valid files of another version, log or range are rebuilt,
+// and so are files that are truncated, are too long or hold only zeros. None of their
+// content is served.
 func TestUnfitFiles(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	disk := newDisk(1)

@@ -9,7 +9,7 @@
 //
 // While the tailer applies batches, the state notes their changes (ledger.Changes)
 // in blocks of the open generation. A generation becomes a file when it is full,
-// and when a checkpoint is due while it is open. The file is written in the
+// or when a checkpoint is due while it is open. The file is written in the
 // background: its changes are sorted by container and turned into entries.
 // Neighboring files of similar size are merged into files of up to 1 GiB. Below that
 // size, the number of files grows only with the logarithm of the log's length.

@@ -9,8 +9,8 @@ import (
 	"assetledger/wal"
 )
 
-// A generation is the index of a part of the log in memory: blocks of changes, in
-// the order in which the tailer notes them. They are turned into entries when they
+// A generation is the in-memory index of a part of the log: blocks of changes, in the
+// order in which they were noted. They are turned into entries when they
 // are read or written to a file. So while the tailer follows the log, it only has
 // to note changes.
 type generation struct {

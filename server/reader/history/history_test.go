@@ -143,7 +143,7 @@ func TestFollowing(t *testing.T) {
 			if err := f.keep(t); err != nil {
 				t.Fatal(err)
 			}
-			f.apply(1000) // more than may wait: dropped generations are rebuilt
+			f.apply(1000) // closes more generations than may wait: the dropped ones are rebuilt
 			if err := f.keep(t); err != nil {
 				t.Fatal(err)
 			}

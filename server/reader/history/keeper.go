@@ -164,8 +164,9 @@ func (x *Index) Close() {
 	x.files = nil
 }
 
-// Flush writes the generations that are closed now and merges files, if this daemon
-// writes the files. Otherwise it checks whether another daemon has done so.
+// Flush writes the generations that are closed now and merges files, if this daemon has
+// or can acquire the duty of writing the files. Otherwise it loads the files that
+// another daemon has written.
 func (x *Index) Flush() (pause time.Duration, err error) {
 	x.mu.Lock()
 	waiting, ready, open := len(x.gens) > 1, x.ready, x.open.first

@@ -22,7 +22,7 @@ type past struct {
 	entry    Entry
 	updated  uint64
 	left     int // number of stacks and instances that have not been made yet
-	part     int // part of the previous entry
+	part     int // number of the file or generation of the previous entry
 	inRun    bool
 	things   int // number of things seen or made since the last call to more
 	examined int

@@ -12,8 +12,8 @@ type store struct {
 }
 
 const (
-	// leastRoom is the room of a generation's first block. Each further block has
-	// twice the room of the previous one, up to blockRoom.
+	// leastRoom is the number of changes for which a generation's first block has room.
+	// Each further block has twice the room of the previous one, up to blockRoom.
 	leastRoom = 256
 	// storedBlocks is the maximum number of blocks that a store keeps: 128 MiB in all.
 	storedBlocks = 512

@@ -82,7 +82,7 @@ func (f *follower) ask(seqs []uint64) (unanswered int) {
 }
 
 // TestUnreadableFiles makes the disk fail the n-th read of the index's files,
-// once or for good, for n from 0 to the last in steps of 3, or more in short runs.
+// once or for good, for n from 0 to the last in steps of 3, or larger ones in short runs.
 // It does so while the files are opened and while views are read. Each response is
 // right or an error. Once the disk can be read again, every response is right, from
 // files that are rebuilt if necessary.

@@ -50,7 +50,7 @@ func (v *View) newest(key, to uint64, fn func(entry []byte) step) error {
 }
 
 // newestIn does the same as newest, and passes fn the number of the file or
-// generation. If last is set, it may skip an entry if a newer one is about the same
+// generation. With last set, it may skip an entry if a newer one is about the same
 // stack.
 func (v *View) newestIn(key, to uint64, last bool, fn func(part int, entry []byte) step) error {
 	to = min(to, v.last)
@@ -117,7 +117,7 @@ func (v *View) decoded(err *error, fn func(*Entry) bool) func([]byte) bool {
 		if isCarried(b) {
 			return true
 		}
-		if *err = e.decode(b, v.container); *err != nil { // its block's checksum is right: a defect
+		if *err = e.decode(b, v.container); *err != nil { // the checksum of its block is right, so this is a defect
 			return false
 		}
 		return fn(&e)

@@ -86,7 +86,7 @@ func (w *writer) addGroup(key uint64, group []byte, entries int) {
 	}
 }
 
-// addWhole adds all entries of a key at once, at most wholeBytes.
+// addWhole adds all entries of a key at once. They take at most wholeBytes.
 func (w *writer) addWhole(key uint64, group []byte, entries int) {
 	w.begin(key, group)
 	w.group = append(w.group, group...)

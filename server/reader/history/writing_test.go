@@ -61,8 +61,8 @@ func (g *guardedFS) Lock(name string) (wal.File, error) {
 }
 
 // TestFilesChangeInTurn maintains an index in every way: files are written, merged,
-// rebuilt after damage and after the tailer was too far ahead, and begun at a
-// checkpoint. All of that happens while writing is held and mu is not.
+// and rebuilt after damage and after the tailer was too far ahead, and an index begins
+// at a checkpoint. All of that happens while writing is held and mu is not.
 func TestFilesChangeInTurn(t *testing.T) {
 	w, disk := newWorld(t, 5, 400), newDisk(1)
 	g := &guardedFS{FS: disk.Process(), t: t}
@@ -100,7 +100,7 @@ func TestFilesChangeInTurn(t *testing.T) {
 	seqs, _ := w.log.List()
 	g.FS = newDisk(1).Process()
 	f = w.follow(index(), seqs[0])
-	f.apply(1000) // more than may wait
+	f.apply(1000) // closes more generations than may wait
 	if err := f.keep(t); err != nil {
 		t.Fatal(err)
 	}
@@ -331,8 +331,8 @@ func TestMergeIsGivenUp(t *testing.T) {
 	g.compare(rand.New(rand.NewPCG(1, 1)), 0, 50)
 }
 
-// TestDamagedFileCannotBeRemoved finds damage on a disk that can't be written. Run
-// fails, and what is not damaged is served at once.
+// TestDamagedFileCannotBeRemoved finds damage on a disk that can't be written.
+// Maintaining the index fails, and what is not damaged is served at once.
 func TestDamagedFileCannotBeRemoved(t *testing.T) {
 	w, disk := newWorld(t, 3, 60), newDisk(1)
 	name, whole := w.oneFile(disk)
