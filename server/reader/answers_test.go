@@ -65,8 +65,7 @@ func TestBriefReads(t *testing.T) {
 	}
 }
 
-// exampleReads are requested from the example ledger. Headers may follow the
-// path.
+// exampleReads are requested from the example ledger. A header may follow the path.
 var exampleReads = []string{
 	"/v1/read/container/1",
 	"/v1/read/container/3",

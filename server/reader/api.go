@@ -86,7 +86,7 @@ func (d *daemon) serve(e *endpoint) httpserver.Handler {
 		if len(r.Out) <= httpserver.TinyClaim {
 			r.Claim.Force(-r.Claim.Held) // the response fits in the buffers on its way to the client
 		}
-		r.Exchange, r.past = nil, pastReading{} // a view would keep generations and files
+		r.Exchange, r.past = nil, pastReading{} // a view would keep generations and files alive
 		if !large || !d.api.Budget.Crowded() {
 			readings.Put(r)
 		}
@@ -192,7 +192,7 @@ func (r *reading) chargeNow(bytes int) bool { return r.Claim.GrowNow(int64(bytes
 // room, it waits a moment.
 func (r *reading) awaitRoom(bytes int) *ledger.Error { return r.Charge(int64(bytes) - r.Claim.Held) }
 
-// judge parses and checks the path, the query and the headers.
+// judge parses and checks the path, the query and the header X-Asset-Min-Seq.
 func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
 	r.name, r.place = "", cursor{}
 	if e.id != "" {

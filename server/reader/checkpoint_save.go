@@ -92,7 +92,7 @@ func (s *saver) haveDuty() bool {
 	if s.claim == nil {
 		claim, err := s.store.Claim()
 		if err != nil {
-			s.due = s.place.Seq + s.every // look again then
+			s.due = s.place.Seq + s.every // try again at that commit
 			if !errors.Is(err, wal.ErrLocked) {
 				s.failed(err)
 			}

@@ -159,8 +159,8 @@ func TestCommitsOfAKey(t *testing.T) {
 }
 
 // TestReversedBy checks that a commit names the commit that reversed it, as of
-// the commit that the response reflects. The stream shows commits as they were
-// made.
+// the commit that the response reflects. A stream, which is not tested here, shows
+// commits as they were made.
 func TestReversedBy(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -185,8 +185,8 @@ func TestReversedBy(t *testing.T) {
 	}
 }
 
-// TestLargeCommitNeedsRoom checks that no read renders a commit if the budget
-// has no room for the response. Small commits are still rendered.
+// TestLargeCommitNeedsRoom checks that no read returns a large commit if the budget
+// has no room for the response. Small commits are still returned.
 func TestLargeCommitNeedsRoom(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(128 << 10) })

@@ -46,7 +46,7 @@ const oldestFirst = 1 << 62
 const (
 	cursorVersion = 1
 	cursorBytes   = 2 + 8 + 8
-	cursorChars   = 24 // of cursorBytes in base64
+	cursorChars   = 24 // length of cursorBytes in base64
 )
 
 // Strict requires unused bits in the last character to be zero, so that a place has

@@ -80,7 +80,7 @@ func (r *runningReader) get(status int, target string) string {
 	return string(body)
 }
 
-// A clockedWriter commits to a directory. The commits are one second apart,
+// A clockedWriter writes batches to a log. They are one second apart,
 // beginning at testTime.
 type clockedWriter struct {
 	*wal.Writer
@@ -127,7 +127,7 @@ func TestRunRead(t *testing.T) {
 	}
 	seq := w.commit("CreateContainer container_id=50 kind=Standard")
 	r.get(200, fmt.Sprintf("/v1/read/container/50?min_seq=%d&wait=30s", seq))
-	// The number is published after the commit is visible, so it may lag behind.
+	// The daemon publishes the last commit after it is visible, so the list may lag behind.
 	for !cmp.Equal(readersOf(t, dir), []wal.ReaderState{{Name: "read", Seq: seq}}) {
 		runtime.Gosched()
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listen serves a reader on a real connection, with the daemon's timeouts.
+// listen serves a reader on real connections, with the given timeouts.
 func (r *testReader) listen(t httpserver.Timeouts) *httptest.Server {
 	s := httptest.NewUnstartedServer(nil)
 	r.timeouts = t
@@ -170,9 +170,9 @@ func TestWantsEvents(t *testing.T) {
 	}
 }
 
-// TestStreamsMakeRoom checks that a new stream ends the oldest stream of the
-// client that has the most. If all clients have the same number, it ends a stream of
-// its own client.
+// TestStreamsMakeRoom checks that a new stream ends the oldest stream of the client
+// that has the most streams. If its own client has as many as any other, it ends the
+// oldest of that client.
 func TestStreamsMakeRoom(t *testing.T) {
 	var ended []string
 	s := httpserver.Streams{Max: 4}
@@ -184,7 +184,7 @@ func TestStreamsMakeRoom(t *testing.T) {
 	a2 := enter("a", "a2")
 	enter("a", "a3")
 	enter("c", "c1") // ends a1
-	enter("b", "b2") // ends a2 or b1: then a and b have two streams each
+	enter("b", "b2") // ends a2; b1 is accepted too, because a and b then have two streams each
 	if want := []string{"a1", "a2"}; !cmp.Equal(ended, want) && !cmp.Equal(ended, []string{"a1", "b1"}) {
 		t.Errorf("the streams %v were ended, want a1, and a2 or b1", ended)
 	}
@@ -201,7 +201,7 @@ func TestStreamsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestFeedMakesRoom checks that streams of clients that read nothing block no
+// TestFeedMakesRoom checks that streams of clients that have stopped reading block no
 // other client. A client whose stream is ended can continue where the stream
 // ended.
 func TestFeedMakesRoom(t *testing.T) {

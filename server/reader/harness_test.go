@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
 
 var updateReads = flag.Bool("update-reads", false, "rewrite the golden files of the read daemon")
 
-// testTime is the commit time of the first batch, in Unix nanoseconds. Each later
-// batch is one second later.
+// testTime is the commit time of the first batch, in Unix nanoseconds. The
+// batches are one second apart.
 const testTime = int64(1_700_000_000_000_000_123)
 
 // A memLog is a log in memory. Tests control its durable end and its faults.

@@ -19,8 +19,9 @@ import (
 	"assetledger/wal"
 )
 
-// historyFrames returns batches of 1,000 transfers between random containers. Every
-// tenth transfer takes from container 1.
+// historyFrames returns the batches of a log that creates containers and then makes
+// transfers between random ones, 1,000 in a batch. Every tenth transfer takes from
+// container 1.
 func historyFrames(b *testing.B, containers, commits int) []*wal.Frame {
 	log := &frameList{}
 	w := newLedgerWriter(b, log)
@@ -59,7 +60,7 @@ func (l *frameList) Append(f *wal.Frame) error {
 }
 
 // BenchmarkHistory reads histories and past states from a log of 400,000 transfers
-// between 100,000 containers. 40,000 of the transfers are from one container.
+// between 100,000 containers. One container is the source of 40,000 of them.
 func BenchmarkHistory(b *testing.B) {
 	const containers, commits = 100_000, 400_000
 	frames := historyFrames(b, containers, commits)
@@ -101,8 +102,8 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// BenchmarkLongHistory reads past states of a container with 2,000,000 changes. One
-// of its stacks has not changed since the first commit.
+// BenchmarkLongHistory reads past states of a container with 2,000,000 changes, and
+// the history of one of its stacks, which has not changed since the first commit.
 func BenchmarkLongHistory(b *testing.B) {
 	const commits, each = 40_000, 50
 	dir := b.TempDir()
@@ -187,7 +188,8 @@ func BenchmarkFollow(b *testing.B) {
 	}
 }
 
-// followOnce returns what it costs to apply the last commits.
+// followOnce returns what it costs to apply the transfers: the given number of commits
+// at the end of frames.
 func followOnce(b *testing.B, frames []*wal.Frame, commits int, indexed bool) cost {
 	p := newProjection(0)
 	var x *history.Index

@@ -10,7 +10,7 @@ import (
 )
 
 // maxExamined is the maximum number of entries that a page examines. If few entries
-// match the filters, the page ends there with a cursor for the next one.
+// match the filters, the page ends there with a cursor for the next page.
 const maxExamined = 250_000
 
 // historyStride is the number of entries that a page examines before it checks

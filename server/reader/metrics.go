@@ -7,9 +7,9 @@ import (
 	"assetledger/server/version"
 )
 
-// measures registers the read daemon's metrics, except those of requests. It
-// returns the function that the tailer calls when commits become visible, whose
-// parameter took is in nanoseconds.
+// measures registers the read daemon's metrics, except those of requests and of a
+// mirror's source. It returns the function that the tailer calls when commits become
+// visible. That function's parameter took is in nanoseconds.
 func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	const prefix = "asset_ledger_read_"
 	g, fresh := &d.registry, d.proj.fresh
@@ -18,7 +18,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	g.GaugeFunc(prefix+"checkpoint_seq", "Last commit that reads show.", applied)
 	g.GaugeFunc(prefix+"commit_log_seq", "Last commit that is durable in the log.", end)
 	g.GaugeFunc(prefix+"lag", "Durable commits that reads do not show yet.", func() float64 {
-		shown := applied() // load this first, so that the lag is never negative if the end advances in the meantime
+		shown := applied() // load this first: otherwise commits could be applied in the meantime, and the lag would be too small
 		return max(float64(d.tail.durable())-shown, 0)
 	})
 	g.CounterFunc(prefix+"apply_operations_total", "Operations applied to the projection.", func() float64 { return float64(d.proj.ops.Load()) })
