@@ -16,8 +16,8 @@ type member struct {
 // list is a JSON array.
 type list = []any
 
-// o returns an object with the members in pairs, which alternates names and values. It
-// omits members with a nil value.
+// o returns an object whose members are given as alternating names and values. It omits
+// members with a nil value.
 func o(pairs ...any) object {
 	var made object
 	for i := 0; i < len(pairs); i += 2 {

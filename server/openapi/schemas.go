@@ -21,7 +21,7 @@ func integer(lowest, highest int64, about string) object {
 func only(properties ...any) object { return optional(nil, properties...) }
 
 // optional returns the schema of an object with these properties and no others.
-// The properties that absent names may be missing.
+// The properties named in absent may be missing.
 func optional(absent []string, properties ...any) object {
 	var required list
 	may := map[string]bool{}
