@@ -74,7 +74,7 @@ func (s *Source) Fill(ctx context.Context, dir string, o wal.Options, w *wal.Wri
 	return nil
 }
 
-// pauses holds the pause between tries, and the last failure that was logged.
+// pauses holds the last pause between rounds, and the last failure that was logged.
 type pauses struct {
 	pause time.Duration
 	told  string

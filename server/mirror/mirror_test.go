@@ -65,8 +65,8 @@ func TestBegins(t *testing.T) {
 }
 
 // TestCrashes kills the process of a mirror or crashes its machine at each file
-// operation, or makes that operation fail. The mirror then continues, and must end
-// up with the same bytes.
+// operation, or makes that operation fail, alone or with all later ones. The mirror
+// then continues, and must end up with the same bytes.
 func TestCrashes(t *testing.T) {
 	o := late(t)
 	s := sourceOf(t, o)
@@ -115,7 +115,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A wire changes the bodies of the responses that a source gets.
+// A wire changes the bodies of the responses that a Source receives.
 type wire struct {
 	http.RoundTripper
 	change func(path string, body io.ReadCloser) io.ReadCloser

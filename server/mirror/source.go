@@ -156,7 +156,7 @@ func (s *Source) ask(ctx context.Context, method, path string, header http.Heade
 	return nil, r
 }
 
-// report sets what the mirror reports about itself with each request.
+// report sets what the mirror reports about itself with each request for the log.
 func (s *Source) report(m logstream.Mirror) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
