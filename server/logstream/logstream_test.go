@@ -71,7 +71,7 @@ func (v *served) append(frames, size int) {
 	}
 }
 
-// ask sends a request. headers alternates names and values.
+// ask sends a request. headers is a list of alternating names and values.
 func (v *served) ask(method, path string, headers ...string) *http.Response {
 	v.Helper()
 	req, err := http.NewRequestWithContext(v.Context(), method, v.url+path, nil)

@@ -58,8 +58,8 @@ func (r *Registry) Append(dst []byte) []byte {
 	return dst
 }
 
-// labels renders pairs, which alternates names and values, as {a="b"}. It returns ""
-// if there are none.
+// labels renders pairs, a list of alternating names and values, as {a="b"}. It returns
+// "" if the list is empty.
 func labels(pairs []string) string {
 	if len(pairs) == 0 {
 		return ""
@@ -94,7 +94,8 @@ type Counter struct {
 	sparse bool // omitted while it is 0
 }
 
-// Counter registers a counter with fixed labels. pairs alternates names and values.
+// Counter registers a counter with fixed labels. pairs is a list of alternating
+// names and values.
 func (r *Registry) Counter(name, help string, pairs ...string) *Counter {
 	c := &Counter{labels: labels(pairs)}
 	f := r.family(name, help, "counter")
