@@ -13,8 +13,8 @@ import (
 	"assetledger/server/metrics"
 )
 
-// Each failed request has one log line. Its level is shown by default if the daemon
-// is at fault, and hidden if clients can cause the failure at will.
+// Each failed request has one log line. By default, the line is shown if the daemon is
+// at fault, and hidden if clients can cause the failure at will.
 func TestRequestLogLevels(t *testing.T) {
 	for _, c := range []struct {
 		code  ledger.Code // "" for a response with status 200

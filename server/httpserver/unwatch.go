@@ -21,8 +21,8 @@ func (t *Tracked) Read(p []byte) (int, error) {
 // Unwatch declares that the rest of the handler does not depend on whether the
 // client is still connected. Call it when the body has been read.
 //
-// From then on net/http reads from the connection in the background, to cancel
-// the request's context when the client disconnects. That takes a system call
+// Once the body has been read, net/http reads from the connection in the background,
+// to cancel the request's context when the client disconnects. That takes a system call
 // and a goroutine that waits. After Unwatch, the next read before the response
 // is sent returns nothing instead, which ends the background read. An io.Reader
 // may return nothing at any time, so if the next read is another one, its caller
@@ -33,9 +33,9 @@ func (x *Exchange) Unwatch() {
 	}
 }
 
-// watchAgain ends the effect of Unwatch. Without it, the next request of the
-// connection would be unwatched if it has arrived already, because then nothing
-// is read before its own background read.
+// watchAgain ends the effect of Unwatch. Without it, the next request on the
+// connection would be unwatched if it had already arrived, because then nothing
+// would be read before its own background read.
 func (t *Tracked) watchAgain() {
 	if t.unwatched.Load() {
 		t.unwatched.Store(false)
