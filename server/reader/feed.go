@@ -24,7 +24,7 @@ import (
 
 const (
 	headerLastEvent = "Last-Event-ID"
-	feedPiece       = 64 << 10         // bytes sent at once, unless one commit is larger
+	feedPiece       = 64 << 10         // size at which a piece gets no more commits
 	keptPiece       = 4 << 10          // bytes of buffer that a stream keeps while it waits
 	feedPatience    = 10 * time.Second // maximum time for a client to read a piece
 	feedKeepAlive   = 15 * time.Second // time without commits before a comment line is sent

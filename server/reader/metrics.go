@@ -7,8 +7,8 @@ import (
 	"assetledger/server/version"
 )
 
-// measures registers the read daemon's metrics, except those of requests and of a
-// mirror's source. It returns the function that the tailer calls when commits become
+// measures registers the read daemon's metrics, except those of requests, connections
+// and a mirror's source. It returns the function that the tailer calls when commits become
 // visible. That function's parameter took is in nanoseconds.
 func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	const prefix = "asset_ledger_read_"

@@ -9,9 +9,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// TestFaultsAtEveryStep makes the n-th operation on the file system fail, or
-// kills the daemon there. From the files that are left, the next daemon must
-// return correct results.
+// TestFaultsAtEveryStep makes the n-th operation on the file system fail, alone or with
+// all later ones, or kills the daemon there, every other time with its machine. From
+// the files that are left, the next daemon must return correct results.
 func TestFaultsAtEveryStep(t *testing.T) {
 	w := newWorld(t, 7, 150)
 	r := rand.New(rand.NewPCG(1, 1))

@@ -31,9 +31,9 @@ type Config struct {
 	Brief bool
 }
 
-// An Index is the index of one log. The tailer calls Begin, Applied and Cut while
-// it holds the lock of the projection. View is called while that lock is held for
-// reading.
+// An Index is the index of one log. The tailer calls Begin and Applied while it holds
+// the lock of the projection, and Cut between two batches, without the lock. View is
+// called while the lock is held for reading.
 type Index struct {
 	c    Config
 	dir  string
