@@ -130,8 +130,8 @@ func (x *Exchange) finish(err *ledger.Error) {
 const writePiece = 256 << 10
 
 // write writes x.Out. If the response or the claim exceeds TinyClaim, the claim covers
-// only the response from then on, until the client has read it. An error means that the
-// client has disconnected or was too slow.
+// only the response from then on, until the client has read it. write ignores errors,
+// which mean that the client has disconnected or was too slow.
 func (x *Exchange) write() {
 	out := x.Out
 	if x.Claim.Held > TinyClaim || len(out) > TinyClaim {
@@ -275,7 +275,7 @@ func (x *Exchange) refuseRest() {
 	if x.R.Header["Expect"] != nil {
 		return // the client has not begun to send, and reading would ask it to
 	}
-	// An error means HTTP/2, which may always respond while a body arrives.
+	// HTTP/1 always supports this. Only the recorder of a test returns an error.
 	http.NewResponseController(x.W).EnableFullDuplex()
 	x.unwanted = true
 }

@@ -59,8 +59,8 @@ func (s headerSize) counted() int64 {
 var errHeaders = &net.OpError{Op: "read", Err: errors.New("request headers take too much memory")}
 
 // countHeader counts bytes of a header that is being read. They count until the
-// request ends, because net/http keeps the header until then. Under TLS, countHeader
-// sees no lines, and counts the handshake too.
+// request ends, because net/http keeps the header until then. Under TLS, the bytes are
+// encrypted, so countHeader can't recognize lines, and it counts the handshake too.
 //
 // If the headers of all connections take too much memory, countHeader closes
 // connections of the client whose headers take the most, beginning with the header that
