@@ -29,7 +29,7 @@ const (
 	goodCommit = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}]}`
 )
 
-// stacks is the number of stacks that the costly consolidation moves.
+// stacks is the number of stacks that a consolidation merges.
 const stacks = 90_000
 
 // attacks returns all attacks. The largest body and its parsed form nearly fill

@@ -1,6 +1,7 @@
-// Command hostile attacks a ledger of its own and prints what a well-behaved
-// client notices: the latency of its commits, and how many were rejected. The
-// figures in the table in SECURITY.md come from this command.
+// Command hostile attacks a ledger of its own. It prints what a well-behaved client
+// notices, which is the latency of its commits and how many were rejected, and the
+// highest memory of the daemons. The figures in the table in SECURITY.md come from
+// this command.
 //
 //	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together] [-defaults]
 //

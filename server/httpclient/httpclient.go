@@ -57,8 +57,8 @@ func (t *Trust) Check() error {
 }
 
 // Fits returns an error if certificates are set, but the connection to the base URL
-// would go to another machine in plain text. The certificates would be silently
-// ignored.
+// would go to another machine in plain text. Without the error, the certificates would
+// be silently ignored.
 func (t *Trust) Fits(base string) error {
 	if t.CA == "" && t.Cert == "" || !strings.HasPrefix(base, "http:") {
 		return nil
@@ -213,8 +213,8 @@ func ReadToken(flag, path string) (string, error) {
 	return token, CheckToken(token, "in "+path)
 }
 
-// CheckToken rejects a token that no header can carry. The error does not contain
-// the token.
+// CheckToken rejects a token that no header can carry, or that is too long. The error
+// does not contain the token.
 func CheckToken(token, where string) error {
 	strange := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(token) >= maxTokenFile || strings.ContainsFunc(token, strange) {

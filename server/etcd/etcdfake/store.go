@@ -23,7 +23,7 @@ type Store struct {
 	compacted int64
 	leases    map[int64]bool
 	lastLease int64
-	history   []change // changes after the compacted revision, for watches
+	history   []change // changes from the compacted revision on, for watches
 	changed   chan struct{}
 	ghosts    []func() // transactions that are still to be executed
 
