@@ -19,7 +19,8 @@ const (
 	ExitLocked  = 4 // another write daemon owns the directory, or writes the log
 )
 
-// ExitCode returns the exit code for the result of RunWrite or RunRead.
+// ExitCode returns the exit code for err, with which a daemon ended; nil means that it
+// was stopped on request.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:
