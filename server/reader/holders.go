@@ -85,7 +85,7 @@ func appendQuantity(dst []byte, quantity, held int64) []byte {
 }
 
 const (
-	listPiece    = 500              // records added to the lists each time the lock is held
+	listPiece    = 500              // records visited each time the lock is held
 	listPatience = 10 * time.Second // maximum time that a request waits for the lists
 )
 
