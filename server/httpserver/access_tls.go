@@ -13,9 +13,9 @@ import (
 )
 
 // certificates are the certificates of a daemon that serves TLS. At most once per
-// filesEvery, a handshake checks whether the files have changed, and reloads them.
-// If the new files are invalid, an error is logged, and the old certificates stay in
-// use.
+// filesEvery, a handshake checks whether the files have changed and, if so, reloads
+// them. If the new files are invalid, an error is logged, and the old certificates stay
+// in use.
 type certificates struct {
 	files  []string // certificate, key, and the roots for clients if any
 	log    *slog.Logger

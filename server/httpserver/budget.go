@@ -146,7 +146,7 @@ func (c *Claim) part(n int64) int64 {
 	}
 }
 
-// wait does the work of Grow if there is no room at once. The caller holds mu, which
+// wait completes Grow if there is no room yet. The caller holds mu, which
 // wait releases while it waits. Meanwhile, the budget can't end the claim, since the
 // claim isn't waiting for its client.
 func (c *Claim) wait(n int64) bool {

@@ -194,7 +194,7 @@ func (s *connections) enter(t *Tracked) bool {
 }
 
 // makeRoom closes the longest idle connections of the client that has the most idle
-// ones. It closes several at once, because it is slow to search all connections. It
+// ones. It closes several at once, because searching all connections is slow. It
 // returns false if no connection is idle. The caller holds mu.
 func (s *connections) makeRoom() bool {
 	return s.closeLongest(int64(s.max/64+1), func(_ *Tracked, idle int64) (weight, since int64) {

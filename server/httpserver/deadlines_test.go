@@ -29,7 +29,8 @@ func pipe(t *testing.T, s *connections, door *fakeDoor) (ours *Tracked, client n
 	return c.(*Tracked), client
 }
 
-// TestDeadlines checks that a wait ends when its last deadline passes, and only then.
+// TestDeadlines checks that a wait ends when the deadline that was set last passes, and
+// only then.
 func TestDeadlines(t *testing.T) {
 	const none = time.Duration(-1)
 	for name, test := range map[string]struct {

@@ -85,8 +85,8 @@ func (x *Exchange) SetHeader(name, value string) {
 // SetSeq sets the header HeaderSeq.
 func (x *Exchange) SetSeq(seq uint64) { x.SetHeader(HeaderSeq, strconv.FormatUint(seq, 10)) }
 
-// Charge adds n bytes to the exchange's claim. If the budget has no room for them,
-// it waits a moment, and then returns an Overloaded error.
+// Charge adds n bytes to the exchange's claim. If the budget has no room for them
+// within a moment, it returns an Overloaded error.
 func (x *Exchange) Charge(n int64) *ledger.Error {
 	if x.Claim.Grow(n) {
 		return nil

@@ -65,7 +65,8 @@ var errHeaders = &net.OpError{Op: "read", Err: errors.New("request headers take 
 // If the headers of all connections take too much memory, countHeader closes
 // connections of the client whose headers take the most, beginning with the header that
 // has counted longest. The state of the connection doesn't matter: its header may be
-// unfinished, its request in progress, or already rejected while the connection lingers.
+// unfinished, or its request may be in progress, or already rejected while the
+// connection lingers.
 // So a client whose headers take little is always served. countHeader returns false if
 // it has closed this connection.
 //

@@ -16,8 +16,8 @@ type Process struct {
 	Exit   func() // ends the process as a failure
 }
 
-// Surround sets the fields of Access that come from the process: signals and
-// inherited sockets.
+// Surround sets the fields of Access that come from the process: its signals and an
+// inherited socket.
 func (a *Access) Surround() (err error) {
 	a.Reload = Hangups()
 	a.Inherited, err = Inherited(os.LookupEnv)
