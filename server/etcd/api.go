@@ -18,7 +18,7 @@ type API interface {
 	// Watch calls changed after each change to a key from key up to, but not
 	// including, end. It begins with revision from, or with the next change if from
 	// is 0. It returns when ctx is done or the watch breaks off. The error is
-	// ErrCompacted if the revision was compacted.
+	// ErrCompacted if that revision was compacted.
 	Watch(ctx context.Context, key, end string, from int64, changed func(Event)) error
 	// Grant creates a lease of about the given number of seconds, and returns its
 	// id and its actual duration in seconds.
@@ -99,8 +99,8 @@ type Status struct {
 }
 
 var (
-	// ErrCompacted means that the revision was compacted. Read the current values
-	// instead.
+	// ErrCompacted means that the requested revision was compacted. Read the current
+	// values instead.
 	ErrCompacted = errors.New("etcd: the revision was compacted")
 	// ErrNoLease means that the lease has expired.
 	ErrNoLease = errors.New("etcd: the lease has expired")

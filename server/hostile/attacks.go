@@ -90,7 +90,8 @@ func post(path, body string) string {
 // floods.
 const pause = 100 * time.Millisecond
 
-// until calls do repeatedly, with a pause after each call, until stop is closed.
+// until calls the function do repeatedly, with a pause after each call, until stop is
+// closed.
 func until(stop <-chan struct{}, do func()) {
 	for {
 		select {

@@ -1,7 +1,6 @@
-// Command hostile attacks a ledger of its own. It prints what a well-behaved client
-// notices, which is the latency of its commits and how many were rejected, and the
-// highest memory of the daemons. The figures in the table in SECURITY.md come from
-// this command.
+// Command hostile attacks a ledger of its own. It prints the latency of a well-behaved
+// client's commits, how many of them were rejected, and the highest memory of the
+// daemons. The figures in the table in SECURITY.md come from this command.
 //
 //	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together] [-defaults]
 //
@@ -42,7 +41,7 @@ var (
 	full  = scale{256 << 20, 64 << 20, 5} // the defaults
 )
 
-// mostWrite and mostRead are the limits of the daemons' anonymous memory, in
+// mostWrite and mostRead are the limits on the daemons' anonymous memory, in
 // bytes, as SECURITY.md states them: three times the largest live memory, plus
 // what every daemon needs.
 func (s scale) mostWrite() int64 { return 3*(s.maxInflight+state) + 96<<20 }

@@ -104,7 +104,7 @@ func (r *Registry) Counter(name, help string, pairs ...string) *Counter {
 }
 
 // SparseCounter registers a Counter that is omitted from the output while it is
-// zero. It is meant for families with many possible labels, such as statuses.
+// zero. It is meant for families with many possible label values, such as statuses.
 func (r *Registry) SparseCounter(name, help string, pairs ...string) *Counter {
 	c := r.Counter(name, help, pairs...)
 	c.sparse = true

@@ -27,7 +27,7 @@ type Store struct {
 	changed   chan struct{}
 	ghosts    []func() // transactions that are still to be executed
 
-	Left   func(lease int64) (seconds int64) // until a lease expires; may be nil
+	Left   func(lease int64) (seconds int64) // returns the seconds until a lease expires; may be nil
 	Full   bool                              // the quota is used up
 	Quota  int64
 	Ignore bool // conditions always hold: a defect that the tests must find

@@ -204,7 +204,7 @@ func (m *Member) tail() string {
 	return string(b[max(0, len(b)-2000):])
 }
 
-// ports is the offset at which FreeAddress begins its next search.
+// ports, modulo freePorts, is the offset of the port that FreeAddress tried last.
 var ports atomic.Uint32
 
 func init() { ports.Store(rand.Uint32N(freePorts)) }
