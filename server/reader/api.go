@@ -23,7 +23,7 @@ type endpoint struct {
 	reach   reach    // what clients that are limited to owners see
 	element int64    // maximum bytes of one element of the list, as collected and as rendered together
 	bare    bool     // a read of the past does not need the contents of the container
-	brief   bool     // a read of the present is too short to watch for a disconnect of the client
+	brief   bool     // a read of the present is too short to check whether the client disconnects
 
 	// collect copies what the response needs from the state, or returns an error.
 	collect func(*reading, *ledger.State) *ledger.Error

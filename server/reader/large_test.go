@@ -9,7 +9,7 @@ import (
 	"assetledger/wal"
 )
 
-// allocated calls do, and returns the number of bytes that this allocates.
+// allocated calls the function do, and returns the number of bytes that it allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
