@@ -52,7 +52,7 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 	defer end()
 	place := r.daemon.streams.Enter(r.Client(), end)
 	defer r.daemon.streams.Leave(place)
-	*r = reading{Exchange: r.Exchange, daemon: r.daemon, params: r.params, reach: r.reach} // drops large slices, which are for short reads
+	*r = reading{Exchange: r.Exchange, daemon: r.daemon, params: r.params, reach: r.reach} // drops the slices of other reads, which may be large
 	if c := httpserver.ConnectionOf(r.R); c != nil {
 		c.GiveUpAfter(2 * r.daemon.keepAlive)
 	}

@@ -17,7 +17,7 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// historyLog returns a log that contains every kind of change.
+// historyLog returns a log that contains every kind of change that a history shows.
 func historyLog(t *testing.T) (*memLog, *ledgerWriter) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

@@ -10,7 +10,7 @@ import (
 	"assetledger/ledger"
 )
 
-// A block holds changes in the order in which the tailer notes them. A full block
+// A block holds changes in the order in which they were noted. A full block
 // no longer changes. The first reader that needs it sorts the places of its changes
 // by a hash of their containers:
 //

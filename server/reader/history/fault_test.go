@@ -10,7 +10,7 @@ import (
 )
 
 // TestFaultsAtEveryStep makes the n-th operation on the file system fail, alone or with
-// all later ones, or kills the daemon there, every other time with its machine. From
+// all later ones, or kills the daemon there, every other time along with its machine. From
 // the files that are left, the next daemon must return correct results.
 func TestFaultsAtEveryStep(t *testing.T) {
 	w := newWorld(t, 7, 150)

@@ -143,7 +143,7 @@ func TestDamageOfAnothersFile(t *testing.T) {
 	if err := disk.WriteFile(name, bad); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(disk.RemoveFile(name), disk.WriteFile(name, whole)); err != nil { // a rebuilds it
+	if err := errors.Join(disk.RemoveFile(name), disk.WriteFile(name, whole)); err != nil { // daemon a rebuilds it
 		t.Fatal(err)
 	}
 	if b.ask([]uint64{b.files[0].last}) == 0 {
