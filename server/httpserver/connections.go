@@ -203,10 +203,10 @@ func (s *connections) makeRoom() bool {
 }
 
 // closeLongest closes connections of the client whose connections weigh most, until
-// those closed weigh enough. It begins with those that have the earliest value of since.
-// weigh is passed the time at which a connection became idle, or 0 if it is not idle. A
-// connection that weighs nothing stays open. closeLongest returns false if none was
-// closed. The caller holds mu.
+// those closed weigh enough. It begins with the connections that have the earliest value
+// of since. weigh is passed the time at which a connection became idle, or 0 if it is not
+// idle. A connection that weighs nothing stays open. closeLongest returns false if none
+// was closed. The caller holds mu.
 func (s *connections) closeLongest(enough int64, weigh func(t *Tracked, idle int64) (weight, since int64)) bool {
 	type member struct {
 		*Tracked

@@ -136,8 +136,8 @@ func TestUnwatchEndsWithItsRequest(t *testing.T) {
 	})
 }
 
-// unwatchServer returns the client's end of a connection to a server. It counts the
-// server's reads in progress in reading.
+// unwatchServer returns the client's end of a connection to a server. The parameter
+// reading counts the server's reads in progress.
 func unwatchServer(t *testing.T, reading *atomic.Int32, handle Handler) (client net.Conn) {
 	s, door, _ := boundOf(t, 10)
 	var registry metrics.Registry
