@@ -184,7 +184,7 @@ func TestStreamsMakeRoom(t *testing.T) {
 	a2 := enter("a", "a2")
 	enter("a", "a3")
 	enter("c", "c1") // ends a1
-	enter("b", "b2") // ends a2; b1 is accepted too, because a and b then have two streams each
+	enter("b", "b2") // ends a2; b1 is accepted too, because with b2, a and b have two streams each
 	if want := []string{"a1", "a2"}; !cmp.Equal(ended, want) && !cmp.Equal(ended, []string{"a1", "b1"}) {
 		t.Errorf("the streams %v were ended, want a1, and a2 or b1", ended)
 	}

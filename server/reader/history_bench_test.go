@@ -60,7 +60,7 @@ func (l *frameList) Append(f *wal.Frame) error {
 }
 
 // BenchmarkHistory reads histories and past states from a log of 400,000 transfers
-// between 100,000 containers. One container is the source of 40,000 of them.
+// between 100,000 containers. One container is the source of 40,000 of the transfers.
 func BenchmarkHistory(b *testing.B) {
 	const containers, commits = 100_000, 400_000
 	frames := historyFrames(b, containers, commits)
