@@ -1,6 +1,6 @@
 // Package server runs the two daemons of a ledger. The programs of the daemons
 // import it for NewProgram and Main, and ledgerctl imports it for RunWrite and RunRead.
-// The daemons are in packages of their own:
+// The daemons are in packages of their own. The main packages are:
 //
 //	server               runs either daemon, and turns its error into an exit code
 //	server/writer        the write daemon: judges transactions and makes them durable
@@ -12,7 +12,7 @@
 //	server/logstream     serves the log to other machines
 //	server/mirror        fills a directory with the log of another machine
 //	server/sim           simulates both daemons in one goroutine, from one seed
-//	server/systemtest    tests of the built programs, their documentation and the page
+//	server/systemtest    tests of the built programs, their documentation and the web page
 //
 // A package imports only packages below it: server → {writer, reader} → mirror →
 // logstream → {httpserver, commitlog} → {ledger, wal}. The writer and the reader
@@ -39,7 +39,7 @@
 //	record      one commit as bytes in the log (ledger)
 //	batch       the records that one sync makes durable (writer)
 //	frame       a batch as the log stores it (wal)
-//	settle      to wake everything that waits for a batch, with its outcome (writer)
+//	settle      to report a batch's outcome to everything that waits for it (writer)
 //	END         the file that holds the number of the last durable commit (wal)
 //	tailer      the goroutine that follows the log (reader)
 //	projection  the state that reads see (reader)
