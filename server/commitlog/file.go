@@ -73,7 +73,7 @@ func (l File) Register(name string) (Registration, error) {
 }
 
 // ErrNoDirYet wraps wal.ErrNoLog. It means that the directory does not exist: the
-// write daemon may still create it, or its name is wrong.
+// write daemon may still create it, or the configured name of the directory is wrong.
 var ErrNoDirYet = fmt.Errorf("there is no such directory: %w", wal.ErrNoLog)
 
 // Checkpoints returns the checkpoints in the log's directory.

@@ -12,9 +12,9 @@ import (
 	"assetledger/wal"
 )
 
-// A ReplayError means that the bytes of a log are intact, but lead to a different
-// state than they did when the log was written. A daemon that continued would serve
-// wrong balances.
+// A ReplayError means that the bytes of a log are intact, but can't be replayed, or
+// lead to a different state than they did when the log was written. A daemon that
+// continued would serve wrong balances.
 type ReplayError struct {
 	Seq uint64 // last commit of the batch that failed, or the commit that failed
 	Err error
@@ -29,8 +29,8 @@ func (e *ReplayError) Error() string {
 // Unwrap returns the cause.
 func (e *ReplayError) Unwrap() error { return e.Err }
 
-// IsDamage reports whether err means that the log is damaged, or that it leads to a
-// different state than it did when it was written.
+// IsDamage reports whether err means that the log is damaged, or that its replay failed
+// as a ReplayError describes.
 func IsDamage(err error) bool {
 	_, damage := errors.AsType[*wal.CorruptError](err)
 	_, divergence := errors.AsType[*ReplayError](err)
@@ -40,8 +40,9 @@ func IsDamage(err error) bool {
 // ProgressAfter is the interval at which a replay logs its progress.
 const ProgressAfter = 5 * time.Second
 
-// PrefetchAhead is the maximum number of transactions, of a group of requests, a batch
-// request or the log, whose data is prefetched before the first of them is applied.
+// PrefetchAhead is the maximum number of transactions whose data is prefetched before the
+// first of them is applied. They come from one group of requests, one batch request, or
+// one batch of the log.
 const PrefetchAhead = 32
 
 // A Replayer applies the batches of a log to a state. After each batch it compares

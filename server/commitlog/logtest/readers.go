@@ -157,7 +157,8 @@ func waitEndsWithClose(t *testing.T, l *log) {
 	waiting.Wait()
 }
 
-// closed tests that closed logs return errors.
+// closed tests that a closed reader and a closed writer return errors, and that readers
+// don't need a writer.
 func closed(t *testing.T, l *log) {
 	l.start()
 	l.append(1)
