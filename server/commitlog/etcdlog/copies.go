@@ -132,9 +132,9 @@ func merge(a, b []commitlog.Mirror) []commitlog.Mirror {
 	return slices.SortedFunc(maps.Values(all), func(a, b commitlog.Mirror) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// trimmable returns the commit before which frames may be deleted: CopiesWanted
-// copies keep the frames before it, and it is not after tailStart. It returns 0 if
-// there are too few copies.
+// trimmable returns the commit before which frames may be deleted: at least CopiesWanted
+// copies no longer need the frames before it, and it is not after tailStart. It returns
+// 0 if there are too few copies.
 func trimmable(copies []commitlog.Mirror, tailStart uint64) uint64 {
 	if len(copies) < commitlog.CopiesWanted {
 		return 0

@@ -48,9 +48,9 @@ type expiry struct {
 }
 
 // over reports whether a lease has expired. The argument left is the number of seconds
-// until it expires, rounded down, at some moment between asked and heard. Two zeroes a
-// second apart prove that it has expired, because a lease that was renewed in between
-// would have more left.
+// until it expires, rounded down. etcd determined it between the request, at the time
+// asked, and the response, at the time heard. Two zeroes a second apart prove that the
+// lease has expired, because a lease that was renewed in between would have more left.
 func (e *expiry) over(lease, left int64, asked, heard time.Time) bool {
 	if lease != e.lease || left > 0 {
 		*e = expiry{lease: lease}

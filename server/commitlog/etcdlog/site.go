@@ -147,8 +147,8 @@ func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) err
 	return s.compare(to)
 }
 
-// errMoved means that a frame was trimmed after the head was read, because the log has
-// grown. The caller must read the head again.
+// errMoved means that a frame was trimmed after the head was read. The caller must read
+// the head again.
 var errMoved = unreachable(errors.New("the log in etcd has grown in the meantime"))
 
 // gone returns the error for a frame that the head includes but that is missing:

@@ -28,7 +28,7 @@ type Writer struct {
 	image []byte     // wire form of the frame being appended
 	sent  uint64     // first commit of the frame that is being appended and is not in the copy yet; 0 if none
 	txn   etcd.Txn   // appends the frame, or only deletes frames
-	doubt bool       // an attempt had no response, so it may have been executed, or may be later
+	doubt bool       // an attempt had no response: it may have been executed, or may still be
 
 	mu       sync.Mutex
 	head     head   // current head in etcd
@@ -231,7 +231,7 @@ func (w *Writer) forget() {
 	w.sent, w.next = 0, nil
 }
 
-// fenced returns an ErrFenced that names the current writer.
+// fenced returns an ErrFenced. It names the current writer if the head can be read.
 func (w *Writer) fenced(head []etcd.KV) error {
 	if len(head) == 0 {
 		return fmt.Errorf("%w: the head of the log in %s is gone", commitlog.ErrFenced, w.Where)
