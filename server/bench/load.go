@@ -59,7 +59,7 @@ type outcome struct {
 // rate returns the number of 200 responses per second.
 func (o *outcome) rate() float64 { return float64(o.ok) / o.seconds }
 
-// check returns an error if any response was not 200.
+// check returns an error if any response was not 200, or if there was none.
 func (o *outcome) check() error {
 	if o.busy+o.other > 0 {
 		return fmt.Errorf("%d responses were not 200, the first: %s", o.busy+o.other, o.firstFail)
@@ -270,8 +270,8 @@ func (b *bench) wrkScript(l load) (string, error) {
 	return path, os.WriteFile(path, []byte(s.String()), 0o644)
 }
 
-// pinToThread runs f in a goroutine that is locked to its thread, so that the
-// wake-ups of one client are comparable.
+// pinToThread runs f in a goroutine that is locked to its thread, so that all wake-ups
+// of f are comparable.
 func pinToThread(f func()) {
 	done := make(chan struct{})
 	go func() {

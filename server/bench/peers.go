@@ -53,7 +53,8 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// until repeats try until it succeeds, for at most 30 seconds. It fails if the process ends.
+// until calls the function try again and again until it succeeds, for at most 30 seconds.
+// It returns an error if the process ends.
 func until(p *process, try func() error) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for {

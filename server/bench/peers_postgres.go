@@ -32,7 +32,7 @@ COMMIT;
 type postgresCluster struct {
 	b       *bench
 	dir     string
-	command func(name string, args ...string) *exec.Cmd // a command of one of its programs
+	command func(name string, args ...string) *exec.Cmd // returns a command that runs one of its programs
 	connect []string                                    // arguments for connecting
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A row is a group of goals, with the setup of what it measures and its probes.
+// A row is a group of goals. Its setup starts what is measured, and returns the probes.
 type row struct {
 	name, what string
 	setup      func(b *bench) ([]probe, error)
@@ -30,7 +30,7 @@ type derived struct {
 }
 
 // A goal is a bound on a number that is computed from the probes of one round. The median
-// over the rounds is compared. The number is NaN if a probe is absent.
+// over the rounds is compared with the bound. The number is NaN if a probe is absent.
 type goal struct {
 	what   string
 	of     func(v values) float64
@@ -69,8 +69,8 @@ type result struct {
 	failed string
 }
 
-// row sets up a row and measures its rounds, alternating forwards and
-// backwards.
+// row sets up a row and measures its probes in rounds: in their order in one round, and
+// in reverse order in the next.
 func (b *bench) row(r row) (result, error) {
 	res := result{row: r, load: loadAverage()}
 	probes, err := r.setup(b)
@@ -111,7 +111,7 @@ func (b *bench) row(r row) (result, error) {
 	return res, nil
 }
 
-// median returns the median of the numbers that are not NaN; NaN if there are
+// median returns the median of the numbers that are not NaN, or NaN if there are
 // none.
 func median(numbers []float64) float64 {
 	var n []float64

@@ -72,9 +72,9 @@ var readsRow = row{
 	},
 }
 
-// commitSteadily commits perSecond transfers a second, in a hundred requests of
-// a hundredth each, until stop is called. stop returns the number of transfers
-// committed.
+// commitSteadily commits transfers at the rate perSecond until stop is called. It sends
+// a hundred requests a second, each with a hundredth of that number. stop returns the
+// number of transfers committed.
 func (p *pair) commitSteadily(perSecond int) (stop func() (int, error)) {
 	quit, done := make(chan struct{}), make(chan error, 1)
 	body := transfers(rand.New(rand.NewPCG(5, 5)), perSecond/100, accounts)
@@ -178,8 +178,8 @@ var memoryRow = row{
 	},
 }
 
-// Commits and reads have ledgers of their own, so that a read daemon that follows
-// the commits does not take a share of the cores from them.
+// Commits and reads are measured on separate ledgers, so that no read daemon follows the
+// commits and competes with the write daemon for the cores.
 var growthRow = row{
 	name: "growth", what: "commit and read cost at 10,000,000 stacks against 10,000",
 	setup: func(b *bench) ([]probe, error) {

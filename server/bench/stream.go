@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// A streamLoad is a number of streams of commits that are kept full: each has
-// window lines in flight, and each result allows one more line.
+// A streamLoad is a number of streams of commits that are kept full: each has a
+// constant number of lines in flight, the window, and each result allows one more line.
 type streamLoad struct {
 	url     string
 	lines   []byte // one transfer per line
@@ -38,8 +38,9 @@ func streamed(url string, n, streams, window int) streamLoad {
 	return l
 }
 
-// run returns the text of n lines, or of fewer at the end of the lines. The argument at
-// is the index of the first one, modulo the number of lines.
+// run returns the text of n lines, or of fewer at the end of the load, and the number of
+// lines in the text. The argument at is the index of the first line, modulo the number of
+// lines in the load.
 func (l *streamLoad) run(at, n int) (text []byte, lines int) {
 	at %= len(l.ends)
 	n = min(n, len(l.ends)-at)
@@ -175,7 +176,7 @@ func (s *sender) sendAllowed() error {
 	return nil
 }
 
-// send writes n lines, or the end of the body if the time is over.
+// send writes n lines, or the end of the body if the time is up.
 func (s *sender) send(n int) error {
 	now := time.Now()
 	if s.over {
