@@ -163,8 +163,8 @@ func syncDir(dir string) error {
 
 // Add adds an entry to the file. It returns ErrTaken if the name exists, unless the
 // argument again is set. Then the client gets an additional credential. If handOut is not
-// nil, it is called before the credential is valid, to give it to the client. If handOut
-// fails, the file stays as it was.
+// nil, Add calls it before the credential is valid, to hand the credential to the client.
+// If handOut fails, the file stays as it was.
 func Add(path string, e Entry, again bool, handOut func() error) error {
 	if err := e.check(); err != nil {
 		return err
