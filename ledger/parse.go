@@ -31,7 +31,7 @@ type requestParser struct {
 // ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into
 // tx, which may be reused; its previous content is lost. The slices of tx then
 // alias body, or memory that tx keeps. They are valid until the body changes or tx is
-// parsed into again. If there may be an Idempotency-Key header, call SetHeaderKey next;
+// parsed into again. If there may be an X-Idempotency-Key header, call SetHeaderKey next;
 // after that, Key is final. So is Hash, unless SetSender changes it.
 //
 // Errors: MalformedJSON with the offset, InvalidRequest with the field,
@@ -70,7 +70,7 @@ func (tx *Transaction) parser() *requestParser {
 	return tx.scratch
 }
 
-// Scratch memory larger than this is released after an unusual request.
+// Scratch memory above these limits is released after an unusual request.
 const (
 	keepBytes = 1 << 20
 	keepNames = 1 << 16

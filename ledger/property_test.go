@@ -209,8 +209,9 @@ func randomStateArg(r *rand.Rand, arg Arg) int64 {
 
 // TestRandomOperations applies random transactions to one state, and undoes some of them.
 // It applies those that were accepted and not undone to two other states: directly to
-// one, and by replaying their records to the other. All three states must always show the
-// same and satisfy the invariants.
+// one, and by replaying their records to the other. All three states must have the same
+// digest after each commit and the same contents at the end. The first state must always
+// satisfy the invariants.
 func TestRandomOperations(t *testing.T) {
 	seeds := []uint64{1, 2, 3, 4, 5, 6}
 	if *seedFlag != 0 {

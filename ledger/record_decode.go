@@ -68,16 +68,16 @@ type recordDecoder struct {
 	err     error
 }
 
-// fail records what is wrong at the position.
+// fail records what is wrong at the current position.
 func (d *recordDecoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("ledger: bad record at byte %d of %d: %s", d.pos, len(d.data), fmt.Sprintf(format, args...))
 	}
 }
 
-// newer records that, at the position, the record has something that this program
+// newer records that the record has, at the current position, something that this program
 // does not support. The checksums of the log are correct, or the record would not have
-// been read. So the record is not damaged, but made by a newer version.
+// been read. So the record is not damaged, but was made by a newer version.
 func (d *recordDecoder) newer(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: byte %d of %d of the record: %s", ErrNewer, d.pos, len(d.data), fmt.Sprintf(format, args...))

@@ -163,7 +163,7 @@ func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 		return nil
 	}
 	if g.kind == guardNoGrid {
-		// A container created since then is a different one, in which the commit
+		// A container created after the commit is a different one, in which the commit
 		// left nothing.
 		if ref := s.findContainer(g.a); ref != 0 && s.containers.at(ref).kind == Grid && s.containers.at(ref).created <= of.seq && s.reaches(ref) {
 			return notReversible(of, g.op, "record", "its record was made by an earlier version, and does not say where the stack was.")

@@ -39,7 +39,7 @@ type Transaction struct {
 	Key      []byte  // idempotency key; empty if none was sent
 
 	Metadata  []byte // compact JSON object as sent; empty if none was sent
-	Principal []byte // name of the token that it was sent with; empty without authentication
+	Principal []byte // name of the client that sent it; empty without authentication
 	Endpoint  Endpoint
 	version   byte     // version of the record that it was decoded from; 0: none
 	sides     uint8    // 1 + the index in State.ahead of the first of its two sides; see Expect; 0: none

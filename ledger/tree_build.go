@@ -1,9 +1,10 @@
 package ledger
 
 // A treeBuilder builds a tree of nodes that come in the order of their ranks, in
-// time linear in their number. It keeps the right spine of the tree so far: each
-// new node becomes the right child of the last one of higher priority, and takes the
-// previous right child as its left child. (Cartesian trees; Vuillemin 1980)
+// time linear in their number. It keeps the right spine of the tree so far: each new
+// node becomes the right child of the deepest node on the spine whose priority is not
+// lower, and takes that node's previous right child as its left child. (Cartesian trees;
+// Vuillemin 1980)
 type treeBuilder struct {
 	t      nodes
 	spine  []spineNode

@@ -91,7 +91,7 @@ func Same(a, b *ledger.Transaction) bool {
 	return true
 }
 
-// sameFrame compares everything that Same does, except the operations.
+// sameFrame compares everything that Same compares, except the operations.
 func sameFrame(a, b *ledger.Transaction) bool {
 	return a.Endpoint == b.Endpoint && a.Reverses == b.Reverses && bytes.Equal(a.Principal, b.Principal) &&
 		reflect.DeepEqual(jsonValue(a.Metadata), jsonValue(b.Metadata))

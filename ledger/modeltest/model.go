@@ -199,8 +199,8 @@ type run struct {
 	done      commit        // its effects so far
 }
 
-// try runs one operation. An operation is a list of checks, in the order that
-// the API documents. A check that fails panics.
+// try runs one operation. The operation makes its checks in the order that the API
+// documents. A check that fails panics.
 func (r *run) try(asked *ledger.Op) (refusal *Refusal) {
 	defer func() {
 		switch p := recover().(type) {

@@ -245,7 +245,8 @@ func TestFirstFit(t *testing.T) {
 	}
 }
 
-// TestRefusedChangesNothing rejects the last of several operations.
+// TestRefusedChangesNothing checks that a transaction changes nothing if its last
+// operation is rejected.
 func TestRefusedChangesNothing(t *testing.T) {
 	m := world(t)
 	before := m.Copy()
@@ -265,7 +266,8 @@ func TestRefusedChangesNothing(t *testing.T) {
 	}
 }
 
-// TestIdempotency repeats, changes and forgets requests with idempotency keys.
+// TestIdempotency checks the responses to requests whose idempotency key is new, repeated,
+// repeated with a different request, or already forgotten.
 func TestIdempotency(t *testing.T) {
 	m := world(t)
 	request := func(key string, quantity int64) *ledger.Transaction {

@@ -102,7 +102,7 @@ func (r *run) freeCode(code string, self *class) {
 }
 
 // assign sets the operation's first argument to the next id that the ledger
-// assigns. sort is 0 for containers and 1 for classes.
+// assigns. The argument sort is 0 for containers and 1 for classes.
 func (r *run) assign(op *ledger.Op, sort int, used func(int64) bool) {
 	id := r.m.nextAssigned[sort]
 	for used(id) {
