@@ -63,6 +63,6 @@
 // Durable, Moved, Wait and LogID of a Reader. Only one goroutine at a time may call
 // its other methods. Close ends pending calls of Wait, and may be called concurrently
 // with Durable, Moved and Wait. Any goroutine may use a CheckpointStore, or call
-// Registration.Applied. Frames and records are valid until the next call of the
-// Reader, or during the callback.
+// Registration.Applied. A frame or record is valid until the next call to the Reader or,
+// in a callback, until the callback returns.
 package commitlog

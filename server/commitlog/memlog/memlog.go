@@ -17,8 +17,8 @@ import (
 // DefaultMaxBody is the default maximum size of a batch's body, in bytes.
 const DefaultMaxBody = 4 << 20
 
-// A Log is a log in memory, and its driver. It exists as long as the process: a
-// Writer that is closed and opened again finds what was appended before.
+// A Log is a log in memory, and its driver. Closing a Writer loses nothing: the next one
+// finds what was appended before.
 type Log struct {
 	id      wal.LogID
 	maxBody int
