@@ -16,7 +16,7 @@ import (
 	"assetledger/server/etcd"
 )
 
-// A Connection holds the settings to connect to a cluster and authenticate.
+// A Connection holds the settings for connecting and authenticating to a cluster.
 type Connection struct {
 	URL      string // etcd://HOST:PORT[,HOST:PORT…]/PREFIX
 	CA       string // file of the CA certificates for the members, as PEM; "" for plain text

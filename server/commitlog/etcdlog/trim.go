@@ -6,7 +6,7 @@ import (
 	"assetledger/server/etcd"
 )
 
-// A tail records how many bytes this writer had appended up to some commits.
+// A tail records how many bytes this writer had appended up to certain commits.
 type tail []mark
 
 // A mark is the number of bytes appended up to and including a commit.
@@ -25,8 +25,8 @@ func (t *tail) grow(seq uint64, bytes, step int64) {
 	}
 }
 
-// start returns the first commit of the newest part of the log that is size bytes
-// long, or 0 if fewer bytes were appended. The commit is approximate: start
+// start returns the first commit of the newest part of the log of the given size, in
+// bytes, or 0 if fewer bytes were appended. The commit is approximate: start
 // interpolates between marks. It drops the marks that are no longer needed.
 func (t *tail) start(size int64) uint64 {
 	all := *t
