@@ -234,7 +234,7 @@ func (b *bench) press(l load, connections int, d time.Duration) (*outcome, error
 	if err != nil {
 		return nil, err
 	}
-	seconds := max(1, int(d.Seconds()+0.5)) // wrk takes whole seconds
+	seconds := max(1, int(d.Seconds()+0.5)) // wrk accepts only whole seconds
 	cmd := exec.CommandContext(b.ctx, b.wrk, "-t1", "-c", strconv.Itoa(connections), "-d", strconv.Itoa(seconds)+"s",
 		"--timeout", "60s", "-s", script, l.url)
 	out, err := b.output(cmd)

@@ -1,5 +1,5 @@
 // Command bench compares the ledger with other systems on this machine, and
-// writes a table of ratios:
+// writes a table of goals, most of them ratios:
 //
 //	build the programs → install and start the peers → rows, each in alternating rounds → table, picture
 //
@@ -31,7 +31,7 @@ type bench struct {
 	slice   time.Duration // how long one probe measures
 	stacks  int           // of the large ledger
 	commits int           // in the log that is replayed
-	history int           // commits of the log for reads of the past
+	history int           // commits of the log whose past is read
 	install bool
 	dir     string // temporary, removed at the end
 	bin     string // directory of the built programs

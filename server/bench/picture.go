@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A picture shows where the time of one commit goes, if one client sends one
+// A picture shows where the time of one commit goes when one client sends one
 // commit after another. Its parts come from clocks that nest, so that they add
 // up:
 //

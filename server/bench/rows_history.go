@@ -13,7 +13,7 @@ import (
 
 const (
 	historyPerContainer = 20 // commits per container
-	historyBusyShare    = 10 // one commit in historyBusyShare takes from container 1
+	historyBusyShare    = 10 // one commit in this many takes from container 1
 	historyBatch        = 10_000
 
 	historyNewest   = "newest 100 entries of a random container"

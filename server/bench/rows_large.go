@@ -15,7 +15,7 @@ var replayLine = regexp.MustCompile(`msg="(?:replayed the log|caught up with the
 // replayTime returns the time, in seconds, that a daemon reports for reaching
 // the end of the log.
 func replayTime(p *process) (seconds float64, err error) {
-	err = until(p, func() error { // it may report that a moment after it is ready
+	err = until(p, func() error { // the daemon may report the time a moment after it is ready
 		found := replayLine.FindStringSubmatch(p.said())
 		if found == nil {
 			return errors.New(p.name + " did not report how long its replay took")
