@@ -15,9 +15,9 @@ import (
 // or kind=standard). A value with spaces needs quotes, as in name="two words"; inside
 // them, \" and \\ stand for a quote and a backslash. instance_id=minted:0 means
 // {"minted":0}, which is not checked against the preceding operations. A container or
-// class that is not a number is a name or code. The arguments of the registrations
-// follow the name directly. An error names the word or argument at fault, and usually
-// says what is expected.
+// class that is not a number is a name or code. The arguments of the two registrations
+// follow the name directly, without request. An error names the word or argument at
+// fault, and usually says what is expected.
 func ParseOpWords(words string) (Op, error) {
 	list, err := splitWords(words)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 // between the check and the operation. It is not part of the record: replaying a
 // log only repeats what was done, and checks no permissions.
 //
-// If it has owners, the sender may use containers of these owners, and everything in
-// them or attached below. A container that does not exist and one of another owner
-// get the same error, which does not reveal which case it is. An instance without a
-// location has no owner. The sender may use it only within the transaction that
-// minted it or took it out of a container of these owners. By the end of that
+// If a permit has owners, the sender may use containers of these owners, and everything
+// in them, directly or through attachments. A container that does not exist and one of
+// another owner get the same error, which does not reveal which case it is. An instance
+// without a location has no owner. The sender may use it only within the transaction
+// that minted it or took it out of a container of these owners. By the end of that
 // transaction it must be placed, attached or burned.
 type Permit struct {
 	Register bool    // the sender may register classes and shapes, and rename classes

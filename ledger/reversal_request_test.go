@@ -74,7 +74,7 @@ func TestReverseTellsNothingOfOthers(t *testing.T) {
 		{"HoldFungible hold_id=5 container_id=1 class_id=1 key=0 quantity=5; ReleaseHold hold_id=5", ""},
 		{"ConsolidateStacks container_id=2 class_id=1", ""},
 		{"Detach instance_id=3", ""},
-		// The parent now belongs to another owner. Only the record has its id.
+		// The parent now belongs to another owner. Only the record has the parent's id.
 		{"Detach instance_id=3; PlaceInSlot container_id=3 slot_index=1 instance_id=3",
 			"CreateContainer container_id=5 kind=Slots slot_count=1 owner=8; RemoveFromSlot container_id=3 slot_index=0; PlaceInSlot container_id=5 slot_index=0 instance_id=1"},
 	} {
@@ -192,8 +192,8 @@ func TestReversalRecordBytes(t *testing.T) {
 	}
 }
 
-// TestInverseSize compares InverseSize with the memory that an inverse takes. It must
-// be an upper limit and, apart from inverseFixed, at most twice the memory.
+// TestInverseSize compares InverseSize with the memory that an inverse takes. The size
+// must be an upper limit and, apart from inverseFixed, at most twice the memory.
 func TestInverseSize(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, "RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Standard; AddFungible container_id=1 class_id=1 key=0 quantity=9000")

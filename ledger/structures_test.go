@@ -87,7 +87,8 @@ func TestTreeAgainstSortedSlice(t *testing.T) {
 	}
 }
 
-// TestTreeShapeIgnoresHistory inserts the same ranks in two orders.
+// TestTreeShapeIgnoresHistory checks that the shape of a tree does not depend on the order
+// in which ranks are inserted, and that the tree is not deep.
 func TestTreeShapeIgnoresHistory(t *testing.T) {
 	depth := func(order []int) (depths []int) {
 		var f forest
@@ -214,8 +215,8 @@ func TestMixing(t *testing.T) {
 	}
 }
 
-// TestMixingSpreads counts how many bits of the result change with one bit of a
-// word. It must be close to half of them.
+// TestMixingSpreads counts how many bits of the result change if one bit of a word
+// changes. On average, about half of them must change.
 func TestMixingSpreads(t *testing.T) {
 	words := [5]uint64{3, 1, 2, 3, 4}
 	base := mix4Words(words[0], words[1], words[2], words[3], words[4])

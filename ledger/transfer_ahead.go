@@ -1,10 +1,10 @@
 package ledger
 
-// Most transactions are one transfer between two stacks that exist before and
-// after. Expect collects their sides, and Prefetch finds the stacks of a group of
-// them together. Apply and ReplayAll then change these stacks directly: they check
-// everything first, and don't search for the stacks again. Apply executes all other
-// transactions operation by operation.
+// Most transactions are one transfer between two stacks that exist before and after it.
+// Expect collects the two sides of each transfer, and Prefetch finds the stacks of a
+// group of transfers together. Apply and ReplayAll then change these stacks directly:
+// they check everything first, and don't search for the stacks again. Apply executes all
+// other transactions operation by operation.
 
 // ReplayAll replays records as Replay does, with the same results, as commits
 // Seq()+1, Seq()+2, …, and returns how many it has applied. batchSeq is the number

@@ -66,7 +66,8 @@ func renumber(h *History) {
 	}
 }
 
-// TestHistory breaks a valid history in one way at a time.
+// TestHistory checks that a valid history is accepted, and that it is rejected if it is
+// broken in any of several ways.
 func TestHistory(t *testing.T) {
 	cases := []struct {
 		name   string

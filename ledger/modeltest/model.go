@@ -133,7 +133,7 @@ type Refusal struct {
 	Details map[string]any // those that the error must have, int64 or string; it may have more; nil if none
 }
 
-// Error returns the code, the operation and the details in one line.
+// Error returns the code, the operation and the details on one line.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s at operation %d %v", r.Code, r.Op, r.Details)
 }
@@ -180,7 +180,7 @@ func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	return out, nil
 }
 
-// Preflight returns what Apply would, and changes nothing.
+// Preflight returns what Apply would return, and changes nothing.
 func (m *Model) Preflight(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	return m.Copy().Apply(tx)
 }
@@ -294,7 +294,7 @@ func (r *run) instance(op *ledger.Op, i int) (int64, *instance) {
 	return id, found
 }
 
-// touch advances updated_seq of the containers that the operation names or changes.
+// touch sets the updated_seq of containers to the current commit.
 func (r *run) touch(cs ...*container) {
 	for _, c := range cs {
 		c.updated = r.seq
