@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A process is one that the bench has started. Only the bench ends it.
+// A process is a program that the bench has started. Only the bench ends it.
 type process struct {
 	cmd    *exec.Cmd
 	name   string

@@ -80,7 +80,7 @@ func seekAfter(t *testing.T, l *log) {
 	}
 }
 
-// end tests two promises while a writer appends: Next never returns wal.ErrEnd
+// end tests two guarantees while a writer appends: Next never returns wal.ErrEnd
 // when Durable is ahead, and Durable is never behind what Next has returned.
 func end(t *testing.T, l *log) {
 	l.start()
