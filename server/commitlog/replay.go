@@ -29,8 +29,8 @@ func (e *ReplayError) Error() string {
 // Unwrap returns the cause.
 func (e *ReplayError) Unwrap() error { return e.Err }
 
-// IsDamage reports whether err means that the log is damaged, or that its replay failed
-// as a ReplayError describes.
+// IsDamage reports whether err means that the log is damaged, or that it can't be
+// replayed to the state that it led to when it was written.
 func IsDamage(err error) bool {
 	_, damage := errors.AsType[*wal.CorruptError](err)
 	_, divergence := errors.AsType[*ReplayError](err)
@@ -71,9 +71,9 @@ func NewReplayer(state *ledger.State) *Replayer {
 // State returns the state that batches are applied to.
 func (r *Replayer) State() *ledger.State { return r.state }
 
-// Replay applies the rest of the log to a state. Before it applies a batch, it stores
-// the batch's last commit in *at. The error is a *ReplayError, an error of the log, or
-// that of ctx.
+// Replay applies the batches of the log that follow a state to that state. Before it
+// applies a batch, it stores the batch's last commit in *at. The error is a
+// *ReplayError, an error of the log, or that of ctx.
 func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger, at *atomic.Uint64) error {
 	start := time.Now()
 	r, told := NewReplayer(state), start
