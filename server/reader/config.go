@@ -93,7 +93,7 @@ func (c *Config) Flags(set *flag.FlagSet) {
 	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "maximum memory in `BYTES` for all responses until they are written")
 	set.Var(untilSeq{&c.Until}, "until", "serve the ledger as it was after commit `SEQ`, and stop following there, for example 1200")
 	set.Var(untilTime{&c.Until}, "until-time", "serve the ledger as it was at `TIME`, in RFC 3339 form, for example 2026-01-31T12:00:00Z")
-	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open commit streams; beyond it, the client with the most streams loses its oldest")
+	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open streams of commits and of the log; beyond it, the client with the most streams loses its oldest")
 	set.BoolVar(&c.Page, "page", c.Page, "serve the web page at /")
 	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only failures of the daemon")
 	c.Timeouts.Flags(set)

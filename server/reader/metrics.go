@@ -26,8 +26,8 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	g.GaugeFunc(prefix+"inflight_bytes", "Bytes that requests hold: what they collect, and responses until they are written.", func() float64 { return float64(d.api.Budget.Used()) })
 	g.CounterFunc(prefix+"budget_waits_total", "Requests that waited for room within -max-inflight.", func() float64 { return float64(d.api.Budget.Waits.Load()) })
 	g.CounterFunc(prefix+"budget_dropped_total", "Slow clients that were dropped to make room within -max-inflight.", func() float64 { return float64(d.api.Budget.Ended.Load()) })
-	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.streams.Opened()) })
-	g.CounterFunc(prefix+"streams_ended_total", "Streams of commits that were ended to make room for new ones.", func() float64 { return float64(d.streams.Ended.Load()) })
+	g.GaugeFunc(prefix+"streams", "Streams of commits and of the log that are open.", func() float64 { return float64(d.streams.Opened()) })
+	g.CounterFunc(prefix+"streams_ended_total", "Streams of commits and of the log that were ended to make room for new ones.", func() float64 { return float64(d.streams.Ended.Load()) })
 	g.GaugeFunc(prefix+"log_damaged", "1 when the log can't be read or its commits lead to a different state from the recorded one, else 0.", func() float64 {
 		if d.proj.isBroken() || d.damaged.Load() {
 			return 1

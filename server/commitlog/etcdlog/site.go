@@ -149,7 +149,7 @@ func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) err
 
 // errMoved means that a frame was trimmed after the head was read. The caller must read
 // the head again.
-var errMoved = unreachable(errors.New("the log in etcd has grown in the meantime"))
+var errMoved = unreachable(errors.New("the log in etcd was trimmed in the meantime"))
 
 // gone returns the error for a frame that the head includes but that is missing:
 // errMoved if it was trimmed since the head was read, and otherwise a
