@@ -11,9 +11,9 @@ import (
 // checks that the last frame of the copy, or the seal after it, is at the same place
 // in the original. The header CRC of that frame covers the whole history up to it.
 
-// continues returns an error unless the original contains everything in the copy.
-// originals are all segments of the original, including one without commits. end is
-// the copy's END.
+// continues returns an error unless the original contains everything in the copy. The
+// parameter originals has all segments of the original, including one without commits.
+// The parameter end is the copy's END.
 func (b *backup) continues(originals []segmentFile, end *endState) error {
 	var t tail
 	last := uint64(0)
@@ -47,8 +47,8 @@ func (b *backup) own(after uint64) error {
 		"back up into another directory", b.out, after, b.dir)
 }
 
-// shared returns the last commit that both logs have. same is true if the original
-// has everything up to t, the end of the copy's last whole batch.
+// shared returns the last commit that both logs have. The result same is true if the
+// original has everything up to t, the end of the copy's last whole batch.
 func (b *backup) shared(originals []segmentFile, t *tail) (last uint64, same bool, err error) {
 	first, newest := &originals[0].head, len(b.there)-1
 	for i := newest; i >= 0 && b.there[i].head.Ordinal >= first.Ordinal; i-- {

@@ -165,8 +165,9 @@ func TestBackupContinues(t *testing.T) {
 	}
 }
 
-// TestBackupIsNeverHalf interrupts a backup at each operation on the
-// filesystem. What is left is either rejected or a complete log.
+// TestBackupIsNeverHalf interrupts a backup at each operation in the directory of the
+// copy. A new copy is then either rejected or a complete log. An earlier copy that was
+// being continued is still a complete log.
 func TestBackupIsNeverHalf(t *testing.T) {
 	dir, w := longLog(t)
 	checkpointAt(t, dir, 50)

@@ -234,8 +234,9 @@ func backupScene(name string, continued bool) errorScene {
 	}
 }
 
-// halfCopy checks that an interrupted backup has left a complete log, with the end from
-// before or after it, or one that is rejected.
+// halfCopy checks what an interrupted backup has left: a complete log, which ends where
+// the earlier copy or the new one ends, or, if there was no earlier copy, no log or one
+// that is rejected.
 func halfCopy(d *memfs.Disk, earlier, acked uint64) error {
 	p := d.Process()
 	defer p.Kill()

@@ -162,7 +162,7 @@ func TestKilledBeforeNewEnd(t *testing.T) {
 }
 
 // TestSecondPowerCutHarmsNothing checks that recovery after a power cut does not write
-// to frames that may have been acknowledged. A second power cut would damage them.
+// to frames that may have been acknowledged. A second power cut could damage them.
 func TestSecondPowerCutHarmsNothing(t *testing.T) {
 	for _, gone := range []bool{false, true} { // END too low; END corrupted
 		d, r := newLog(t, 1)

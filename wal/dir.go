@@ -102,7 +102,8 @@ func (e *endState) settle() {
 
 // sameBoot reports whether the log may have been written since the machine was
 // started. The parameter boot is the current boot, and the parameter before is the one
-// in LOCK. END is better evidence, since it is written after recovery has succeeded.
+// in LOCK. If END is valid, the boot in END counts instead, since Start stores it there
+// before it writes LOCK.
 func (e *endState) sameBoot(boot, before BootID) bool {
 	if e.there {
 		before = e.Boot

@@ -88,7 +88,7 @@ func maxBody(segmentSize int64) int {
 	return int(min(maxFrame(segmentSize)-frameHeaderSize, bodyCap))
 }
 
-// checkSegmentSize returns an error if a segment can't have that size.
+// checkSegmentSize returns an error if a segment can't have a size of n bytes.
 func checkSegmentSize(n int64) error {
 	if n < minSegment || n > maxSegment || n%segmentHeaderSize != 0 {
 		return fmt.Errorf("wal: segment size %d: need a multiple of %d from %d to %d",

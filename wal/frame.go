@@ -203,8 +203,8 @@ func appendFrame(dst []byte, f *Frame, prev, salt uint32) ([]byte, frameHeader) 
 	return appendRaw(dst, &h, f.Body, salt), h
 }
 
-// appendSeal appends a seal to dst. time and digest are those of the previous
-// frame.
+// appendSeal appends a seal to dst. The parameters time and digest are those of the
+// previous frame.
 func appendSeal(dst []byte, next uint64, prev uint32, time int64, digest uint64, salt uint32) ([]byte, frameHeader) {
 	h := frameHeader{Kind: kindSeal, First: next, BodyCRC: crc32.Update(salt, castagnoli, nil), Prev: prev, Time: time, Digest: digest}
 	return appendRaw(dst, &h, nil, salt), h

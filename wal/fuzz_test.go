@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzScan reads a segment of arbitrary bytes after a valid header. It must
-// never panic, use more memory than the largest frame, or return an incomplete
+// FuzzScan reads a segment of arbitrary bytes after a valid header. The walker must
+// never panic, use more memory than the size of the segment, or return an incomplete
 // frame.
 func FuzzScan(f *testing.F) {
 	head := segmentHeader{ID: testID, Size: minSegment, First: 1}

@@ -199,7 +199,7 @@ func TestReplaced(t *testing.T) {
 		w.Close()
 		replace(t, dir)
 		var err error
-		for range 2 { // the second idle check looks at the name
+		for range 2 { // Next checks the name of END only if the previous Next returned ErrEnd
 			if _, err = r.Next(); err != ErrEnd {
 				break
 			}

@@ -37,16 +37,16 @@ func TestRegistry(t *testing.T) {
 	if err != nil || fmt.Sprint(list) != "[{read-1 17}]" {
 		t.Fatalf("got %v, %v; want [{read-1 17}]", list, err)
 	}
-	if h, err = Register(dir, "read-2", Options{}); err != nil { // the name of a dead reader is free
+	if h, err = Register(dir, "read-2", Options{}); err != nil { // a name is free after Close
 		t.Fatal(err)
 	}
 	h.Close()
 	g.Close()
 }
 
-// TestManyDeadReaders registers a living reader whose name comes after those of many
-// dead ones, which killed pods may leave behind: more than ListReaders returns. The
-// living reader is listed, and the files of the dead ones are removed.
+// TestManyDeadReaders registers a live reader whose name sorts after the names of many
+// dead ones, such as killed pods leave behind. There are more dead readers than
+// ListReaders returns. It must list the live one, and remove the files of the dead ones.
 func TestManyDeadReaders(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())

@@ -261,8 +261,8 @@ func covered(ckpts []uint64, first, last uint64) bool {
 	return slices.ContainsFunc(ckpts, func(seq uint64) bool { return seq >= first && seq <= last })
 }
 
-// walk sets last to the end of the valid part, and returns the number of segments
-// in that part. copied is set if the directory is marked as a copy.
+// walk sets p.last to the end of the valid part, and returns the number of segments in
+// that part. The parameter copied is set if the directory is marked as a copy.
 func (p *repair) walk(firsts []uint64, copied bool) (n int, err error) {
 	var at cursor
 	d := dirState{end: p.end, copy: copied}
@@ -297,7 +297,7 @@ func onlyDamage(err error) error {
 	return err
 }
 
-// apply changes the disk. It begins with the copies, and ends with END.
+// apply changes the disk. It begins with the copies, and ends with END. The parameter
 // before is the boot in LOCK.
 func (p *repair) apply(before BootID) error {
 	if !p.cut {

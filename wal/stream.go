@@ -95,8 +95,8 @@ func (h *StreamHead) Parse(b []byte) error {
 	return head.Validate()
 }
 
-// AppendBeat appends a heartbeat to dst, for the log whose id is id. now is in Unix
-// nanoseconds.
+// AppendBeat appends a heartbeat to dst, for the log whose id is id. The parameter now
+// is in Unix nanoseconds.
 func AppendBeat(dst []byte, id LogID, durable uint64, now int64) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0, kindBeat, 0, StreamHeaderSize, 0)

@@ -55,8 +55,8 @@ func readTail(fsys FS, d *dirState) (*tail, error) {
 	return t, t.read(fsys, before, d.end.durable, d.acked())
 }
 
-// read fills t for its segment. before is the cursor after the seal of the previous
-// segment.
+// read fills t for its segment. The parameter before is the cursor after the seal of
+// the previous segment.
 func (t *tail) read(fsys FS, before cursor, durable, acknowledged uint64) error {
 	src, err := openView(fsys, t.seg.path, t.seg.head.Size)
 	if err != nil {
@@ -114,8 +114,8 @@ func sealError(s *segmentFile, at *cursor, err error) error {
 	return err
 }
 
-// checkLink checks that a segment continues the previous one. at is the cursor after
-// the seal of the previous one.
+// checkLink checks that a segment continues the previous one. The parameter at is the
+// cursor after the seal of the previous one.
 func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *cursor) error {
 	bad := func(rule, format string, args ...any) error {
 		return &CorruptError{File: path, Seq: at.next - 1, Rule: rule, Err: fmt.Errorf(format, args...)}

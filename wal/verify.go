@@ -139,8 +139,8 @@ func (v *verifier) run() error {
 	return nil
 }
 
-// segment walks one segment. before is the cursor after the seal of the previous
-// segment.
+// segment walks one segment. The parameter before is the cursor after the seal of the
+// previous segment.
 func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 	s, last := &d.segments[i], i == len(d.segments)-1
 	src, err := openView(v.fs, s.path, s.head.Size)

@@ -189,8 +189,8 @@ func TestRepairNeedsTheLock(t *testing.T) {
 }
 
 // TestRepairOnlyLooks checks that Repair without Accept creates nothing, even in a
-// directory without LOCK that it may only read, and that it detects a writer that
-// starts meanwhile.
+// read-only directory that has no LOCK, and that it detects a writer that starts
+// meanwhile.
 func TestRepairOnlyLooks(t *testing.T) {
 	dir := damaged(t, func(d *damage) { patch(d.t, d.seg(2), d.off-bigFrame+100, flip, 1) })
 	if err := os.Remove(join(dir, lockName)); err != nil {

@@ -62,10 +62,10 @@ func (f *Frame) Wire() []byte { return f.wire }
 func (f *Frame) AppendWire(dst []byte) []byte { return append(dst, f.wire...) }
 
 // ParseFrame parses and checks the wire form of a frame at the beginning of b, and
-// returns the bytes after it. id is the log id. segment is the Segment of the
-// previous frame, or 1 for the first. The frame must be in that segment or begin
-// the next one. The frame aliases b. io.ErrUnexpectedEOF means that b ends within
-// the frame.
+// returns the bytes after it. The parameter id is the log id, and the parameter segment
+// is the Segment of the previous frame, or 1 for the first. The frame must be in that
+// segment or begin the next one. The frame aliases b. io.ErrUnexpectedEOF means that b
+// ends within the frame.
 //
 // ParseFrame does not check whether the frame is the next one of the log; PutCopy
 // does.

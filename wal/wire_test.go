@@ -34,7 +34,7 @@ func original(t *testing.T) (*memfs.Disk, wal.FS) {
 		if i == 2 && first != w.LastSeq()+1 {
 			t.Fatal("the segment that was just begun is not empty")
 		}
-		if i == 1 { // the next frame finds an empty segment of this size
+		if i == 1 { // after the kill, the next frame goes to an empty segment of this size
 			p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
 				return memfs.Fault{Kill: op == memfs.OpWrite && w.Segment() > first}
 			})

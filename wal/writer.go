@@ -34,7 +34,7 @@ type Writer struct {
 
 	// The appending goroutine owns the following fields.
 	seg   activeSegment
-	named *segmentHeader // header of a spare that has its name, which is not durable yet; nil except during a cut, and after one that lacked a file descriptor
+	named *segmentHeader // header of a spare that was renamed, but whose new name is not durable yet; nil except during a cut, and after a cut that lacked a file descriptor
 	buf   []byte         // image of a frame; reused
 	begun bool           // the log was just created to begin with a later segment, and is empty
 

@@ -21,7 +21,7 @@ func TestAppendReopenRead(t *testing.T) {
 		if want > 0 && (w.LastDigest() != testFrame(want-1, 1, 1).Digest || w.LastTime() == 0) {
 			t.Fatalf("round %d: digest %x, want %x; time %d, want more than 0", round, w.LastDigest(), testFrame(want-1, 1, 1).Digest, w.LastTime())
 		}
-		fill(t, w, 20, 2000) // one rotation per round
+		fill(t, w, 20, 2000) // at least one rotation per round
 		want = w.LastSeq()
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -165,8 +165,8 @@ func TestLockRemoved(t *testing.T) {
 	}
 }
 
-// TestEpochChanges changes the epoch in END, as another writer does that opens the log:
-// between two appends, and between the sync of a frame and its acknowledgement.
+// TestEpochChanges changes the epoch in END, as another writer does when it opens the
+// log: between two appends, and between the sync of a frame and its acknowledgement.
 func TestEpochChanges(t *testing.T) {
 	for _, when := range []string{"before the write", "after the sync"} {
 		dir := t.TempDir()

@@ -59,7 +59,8 @@ func (h *handle) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes only part of the bytes if it fails, or if there is no space.
+// WriteAt writes an arbitrary part of the bytes if a Plan makes it fail. If the disk is
+// full, it writes the bytes for which there is space.
 func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	d := h.p.disk
 	part := func() int {

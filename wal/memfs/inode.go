@@ -76,8 +76,8 @@ func (n *inode) setSector(i int, s *sector) {
 	copy(n.ownPage(p)[i%(pageSize/sectorSize)*sectorSize:], s[:])
 }
 
-// soil marks a sector that is about to be written, or that was just written. before
-// is its content before the write.
+// soil marks a sector that is about to be written, or that was just written. The
+// parameter before is the content of the sector before the write.
 func (n *inode) soil(i int, before sector) {
 	m := n.marks[i]
 	switch {

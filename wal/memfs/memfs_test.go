@@ -39,8 +39,8 @@ func text(t *testing.T, d *Disk, name string) string {
 
 func block(c byte, n int) []byte { return bytes.Repeat([]byte{c}, n*sectorSize) }
 
-// outcomes runs a scenario for each possible fate, and returns the distinct results
-// after the crash. Noise is shown as "?".
+// outcomes runs a scenario for each possible fate of what is in flight, and returns the
+// distinct results of the function show after the crash.
 func outcomes(t *testing.T, run func(d *Disk, p *Process), show func(d *Disk) string) []string {
 	t.Helper()
 	seen := map[string]bool{}
