@@ -42,7 +42,7 @@
 //
 // A frame starts at a multiple of 512. The initial value of its CRCs is the
 // segment's salt: the CRC32C of the log id and the first global_seq. So bytes of
-// another file never validate. prev links all frames of the log in a chain.
+// another file never validate. The field prev links all frames of the log in a chain.
 //
 //	 0  4  CRC32C of bytes 4..63
 //	 4  1  kind: 1 data, 2 seal; 0 is no frame
