@@ -67,7 +67,7 @@ func newBook() *book {
 	return &book{containers: map[int]*container{}, classes: map[int]*class{}, instances: map[int]*instance{}}
 }
 
-// begin starts the next transaction. key and metadata may be empty.
+// begin starts the next transaction. The parameters key and metadata may be empty.
 func (b *book) begin(key, metadata string) {
 	b.tx = &transaction{key: key, metadata: metadata}
 }
