@@ -18,10 +18,10 @@ type Core struct {
 	full    bool // the log rejects the batch at present
 }
 
-// NewCore returns a core. The state must include every commit of the log. queue is the
-// maximum number of waiting requests. now is the clock, in Unix nanoseconds. durable is
-// called with each batch that becomes durable; the frame is valid only during the
-// call.
+// NewCore returns a core. The state must include every commit of the log. The parameter
+// queue is the maximum number of waiting requests. The function now is the clock, in
+// Unix nanoseconds. The function durable is called with each batch that becomes durable;
+// the frame is valid only during the call.
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
 	log := slog.New(slog.DiscardHandler)
 	c := &Core{
@@ -94,8 +94,8 @@ type Result struct {
 	Replayed    bool          // an earlier request with the same idempotency key made the commit
 }
 
-// Result returns the outcome of the transaction. done is false until the outcome
-// may be sent to the client.
+// Result returns the outcome of the transaction. The result done is false until the
+// outcome may be sent to the client.
 func (s *Submission) Result() (result Result, done bool) {
 	select {
 	case <-s.g.done:

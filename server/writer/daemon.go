@@ -35,7 +35,7 @@ type daemon struct {
 }
 
 // newDaemon returns a daemon, and starts its sequencer. The state must include every
-// commit of the log. exit ends the process.
+// commit of the log. The function exit ends the process as a failure.
 func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *daemon {
 	d := newAPI(c)
 	seq := newSequencer(state, l, c.Queue, d.meters, c.Log, exit)
@@ -91,8 +91,8 @@ func (d *daemon) drain() {
 //
 //	lock and recover the log → replay it → release expired holds → listen, report ready → serve → stop in reverse
 //
-// When it stops, it rejects new requests, answers the accepted ones, and closes
-// the log. exit ends the process as a failure; it is called after a panic.
+// When it stops, it rejects new requests, answers the accepted ones, and closes the
+// log. The function exit ends the process as a failure; it is called after a panic.
 func Run(ctx context.Context, c Config, exit func()) (err error) {
 	if err := commitlog.CheckDir(c.Dir); err != nil {
 		return err

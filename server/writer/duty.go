@@ -35,7 +35,7 @@ func (d *daemon) standBy(m commitlog.Member, dir string) {
 }
 
 // notTheWriter returns the error of a standby for requests that only the writer
-// accepts. url is the writer's URL, or "" if it is unknown.
+// accepts. The parameter url is the writer's URL, or "" if it is unknown.
 func notTheWriter(url string) *ledger.Error {
 	if url == "" {
 		return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by, and the next writer is not known yet; nothing was changed: send the request again soon.")

@@ -107,9 +107,9 @@ func (s *sequencer) linger(most time.Duration) bool {
 	return s.intake.hasSmall()
 }
 
-// returning sets how long and for what the next batch waits. took is the time that
-// the log took for the previous batch. expected is the number of commits of that
-// batch, and of those that were judged in the meantime.
+// returning sets how long and for how many commits the next batch waits. The parameter
+// took is the time that the log took for the previous batch. The parameter expected is
+// the number of commits in that batch, plus those that were judged in the meantime.
 func (s *sequencer) returning(expected uint32, took time.Duration) {
 	g := &s.gathering
 	g.expected, g.patience = expected, 0

@@ -106,8 +106,7 @@ func (b *bench) gathered() time.Duration {
 	return time.Since(start)
 }
 
-// TestLinger checks for how long a batch waits for the clients that were just
-// answered.
+// TestLinger checks how long a batch waits for the clients that were just answered.
 func TestLinger(t *testing.T) {
 	for name, test := range map[string]struct {
 		commits uint32          // in the previous batch

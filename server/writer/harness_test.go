@@ -159,7 +159,7 @@ type answer struct {
 	body   string
 }
 
-// do sends a request. header holds "Name: value" lines.
+// do sends a request. The parameter header holds "Name: value" lines.
 func (w *testWriter) do(method, path, body string, header ...string) answer {
 	w.t.Helper()
 	a, err := w.try(method, path, body, header...)

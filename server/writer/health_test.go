@@ -136,7 +136,8 @@ func TestWriteMetrics(t *testing.T) {
 	})
 }
 
-// A rejection is counted by its code, for every endpoint.
+// Rejections of single requests and of transactions in a batch request are counted by
+// code. Those of preflights are not.
 func TestRejectionsAreCounted(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	w.post(200, "/v1/commit", world)

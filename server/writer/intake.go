@@ -25,7 +25,7 @@ type intake struct {
 	open    *group  // waiting small requests; nil if none
 	ring    []*lane // lanes with groups, except the lane whose turn it is
 	last    bool    // the last turn was that of open
-	waiting int     // requests that have not had a turn yet
+	waiting int     // requests that have not had a turn yet, not counting blocks of streams
 	queued  int     // requests queued so far, not counting blocks of streams; tests wait for it
 	blocks  int     // blocks of streams that have not had a turn yet
 	limit   int     // maximum of waiting

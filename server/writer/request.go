@@ -33,7 +33,7 @@ type request struct {
 	kept     []byte    // metadata of replayed results
 	read     []byte    // metadata that readBack read last
 
-	took time.Duration // time from its submission to its verdicts
+	took time.Duration // time from its submission until its verdicts may be sent
 }
 
 // A verdict is the outcome of one transaction: an error, or a result.

@@ -103,7 +103,7 @@ func TestPreflightsOfReversalsAreCounted(t *testing.T) {
 	w.post(200, "/v1/commit", large)
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 	others := w.budget.Claim()
-	if !others.GrowNow(8 << 20) { // enough for the inverse, but not for its text
+	if !others.GrowNow(8 << 20) { // what is left is enough for the inverse, but not for its text
 		t.Fatal("no room for others")
 	}
 	if a := w.do("POST", reversal(2)+"/preflight", `{}`); a.status != 503 || a.code() != string(ledger.Overloaded) {

@@ -36,7 +36,7 @@ func reversals(t *testing.T, l *ramLog) (list []string) {
 }
 
 // Eight reversals of the same commit are sent at the same time. The one that is
-// judged first reverses it. The responses to the others name the commit that did.
+// judged first is accepted. The responses to the others name the commit that it made.
 func TestOneReversalWins(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -140,8 +140,8 @@ func (l *lostLog) Commit(seq uint64, use func(*ledger.Record)) error {
 	return l.ramLog.Commit(seq, use)
 }
 
-// The inverse of a commit counts against the budget as long as its request is in
-// progress. If there is no room for it, nothing is committed.
+// The inverse of a commit counts against the budget while the reversal is in progress.
+// If there is no room for it, nothing is committed.
 func TestReversalsAreCounted(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l, func(c *Config) { c.MaxInflight = 8 << 20 })
@@ -182,8 +182,8 @@ func TestReversalsAreCounted(t *testing.T) {
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
 
-// Reversals that wait to read their commit are rejected when the daemon ends,
-// without reading it.
+// Reversals that wait to read their commit are rejected without reading it when the
+// daemon stops.
 func TestReversalsThatWaitAreRefusedAtTheEnd(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)

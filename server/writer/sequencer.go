@@ -63,7 +63,7 @@ type sequencer struct {
 }
 
 // newSequencer returns a sequencer. The state must include every commit of the log.
-// exit ends the process; it is called after a panic.
+// The function exit ends the process; it is called after a panic.
 func newSequencer(state *ledger.State, l commitlog.Writer, queue int, meters *meters, logger *slog.Logger, exit func()) *sequencer {
 	s := &sequencer{
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),

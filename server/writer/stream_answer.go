@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// streamPiece is the number of bytes of results after which they are written. The
-	// last result may exceed it. All results of a block fit if they are short.
+	// streamPiece is the number of bytes of results that a stream gathers before it
+	// writes them. The last result may exceed it. All results of a block fit if they
+	// are short.
 	streamPiece = 80 << 10
 	// keptPiece is the maximum size of a buffer for results that is reused.
 	keptPiece = 96 << 10

@@ -174,7 +174,7 @@ func TestStreamStops(t *testing.T) {
 	}
 }
 
-// When the log fails, every line in doubt gets that error, and the stream ends.
+// When the log fails, every line in doubt gets LogUnavailable, and the stream ends.
 func TestStreamLogFails(t *testing.T) {
 	t.Parallel()
 	l := newRAMLog()

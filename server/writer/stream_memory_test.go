@@ -23,7 +23,7 @@ func longLine(n int) string {
 }
 
 // TestLongLinesGoOnWithoutMemory checks that streams whose long lines together fill
-// the budget go on one after another: none waits for ever, and none fails.
+// the budget go on one after another: none waits forever, and none fails.
 func TestLongLinesGoOnWithoutMemory(t *testing.T) {
 	const streams = 12
 	line := longLine(9_000)

@@ -158,8 +158,8 @@ func (s *stream) tooLong() *ledger.Error {
 }
 
 // submit submits the first lines of data, which must be complete. It returns the
-// number of bytes used, and whether a line that is too long follows. ok is false if
-// the stream is over.
+// number of bytes used, and whether a line that is too long follows. The result ok is
+// false if the stream is over.
 func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	size := int64(blockClaim)
 	if len(data) > blockBytes {
