@@ -130,7 +130,7 @@ func (c *Core) InFlight() bool { return c.seq.inFlight != nil }
 // Durable returns the last durable commit.
 func (c *Core) Durable() uint64 { return c.seq.sync.end.Load() }
 
-// Fail ends the core, as after an error of the log.
+// Fail ends the core as an error of the log does.
 func (c *Core) Fail(err error) {
 	c.seq.synced(syncEvent{failed: logFailed(err)})
 	c.events()

@@ -148,7 +148,7 @@ var errStuck = errors.New("the last batch did not become durable in time: the ou
 // stopped.
 const stopTime = 2 * time.Second
 
-// serve listens and serves until ctx is done or the log fails, and stops the
+// serve listens and serves until ctx is done or the log fails, and then stops the
 // sequencer.
 func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) error {
 	select {

@@ -21,8 +21,8 @@ const (
 
 // expire releases expired holds in a commit that the ledger itself makes. It returns
 // the time after which it must be called again: 0 for at once, and a negative time
-// if no hold can expire or this daemon releases none. Between two such commits,
-// requests get their turns.
+// if no hold can expire or this daemon releases none. Requests get their turns between
+// two commits that release holds.
 //
 // It uses the time of the log: a hold has expired when the time of the filling
 // batch is at or after the hold's expiry. So the commit that releases a hold is

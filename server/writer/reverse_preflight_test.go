@@ -92,8 +92,8 @@ func TestPreflightOfAReversalThatWasMade(t *testing.T) {
 	}
 }
 
-// The response to a preflight of a reversal counts against the budget before it is
-// made.
+// The response to a preflight of a reversal counts against the budget before the
+// daemon builds it.
 func TestPreflightsOfReversalsAreCounted(t *testing.T) {
 	const operations = 9000
 	op := `{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}`
