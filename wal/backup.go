@@ -282,7 +282,8 @@ func (b *backup) segment(s *segmentFile, last bool) error {
 	return b.fs.SyncDir(d)
 }
 
-// fill writes the first used bytes of src, then zeroes up to size.
+// fill copies the beginning of src, whose length is in the parameter used, and then
+// writes zeroes up to size.
 func (b *backup) fill(dst, src File, used, size int64) error {
 	buf := make([]byte, min(copyBufSize, size))
 	for off := int64(0); off < size; {
@@ -324,7 +325,7 @@ func checkCopy(dst File, s *segmentFile, used int64, last bool) error {
 	return sealError(s, &w.at, err)
 }
 
-// checkpoints copies the newest checkpoints that END covers.
+// checkpoints copies the checkpoints that END covers, and keeps the newest two.
 func (b *backup) checkpoints() error {
 	from, err := listSeqs(b.fs, join(b.dir, ckptDir), ckptExt)
 	if err != nil {

@@ -110,8 +110,8 @@ func (b *backup) beginsLater() error {
 	return fmt.Errorf("wal: the log in %s begins after the backup in %s ends, because segments were archived; give another directory", b.dir, b.out)
 }
 
-// ownCheckpoints returns an error if the copy has a checkpoint beyond commit last, or
-// one of a state that the original never had.
+// ownCheckpoints returns an error if the copy has a checkpoint beyond its last commit,
+// which is the parameter last, or one of a state that the original never had.
 func (b *backup) ownCheckpoints(last uint64) error {
 	seqs, err := listSeqs(b.fs, join(b.out, ckptDir), ckptExt)
 	if err != nil || len(seqs) == 0 {

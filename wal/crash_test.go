@@ -17,8 +17,9 @@ const (
 	crashSegment = 64 << 10
 )
 
-// frameFor returns the frame that these tests append from commit first on. It depends on
-// first only, so the tests know what must be read back.
+// frameFor returns the frame that these tests append next. The parameter first is its
+// first commit. The frame depends on nothing else, so the tests know what must be read
+// back.
 func frameFor(first uint64) *wal.Frame {
 	count := 1 + int(first%3)
 	size := []int{28000, 700, 20, 100, 1300, 900, 29000}[first%7] // the segment rotates before the seventh

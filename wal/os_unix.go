@@ -97,7 +97,7 @@ func (OS) Lock(name string) (File, error) {
 		if st, err := f.Stat(); err == nil && !renamed(f, st) {
 			return osFile{f}, nil
 		}
-		f.Close() // the holder removed the file before it unlocked it
+		f.Close() // the holder removed the file before unlocking it
 	}
 	return nil, fmt.Errorf("%w (%s)", ErrLocked, name)
 }

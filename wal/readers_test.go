@@ -44,9 +44,9 @@ func TestRegistry(t *testing.T) {
 	g.Close()
 }
 
-// TestManyDeadReaders registers a live reader whose name sorts after the names of many
-// dead ones, such as killed pods leave behind. There are more dead readers than
-// ListReaders returns. It must list the live one, and remove the files of the dead ones.
+// TestManyDeadReaders registers a live reader whose name sorts after those of many dead
+// readers, whose files killed pods may leave behind. There are more of them than
+// ListReaders returns. It must list the live reader, and remove the files of the others.
 func TestManyDeadReaders(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())

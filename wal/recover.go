@@ -149,7 +149,8 @@ func copyRange(dst, src File, from, to int64) error {
 	return dst.Sync()
 }
 
-// takeEnd creates END if necessary, maps it, and publishes the durable end.
+// takeEnd creates END if necessary, locks and maps it, and publishes the durable end,
+// the boot and the next epoch.
 func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	name := w.path(endName)
 	if !was.there {

@@ -11,7 +11,7 @@ import (
 
 // These tests repair a copy whose END may not cover its last frames. If the sync of
 // these frames failed, they are only in the page cache, and those that the repair keeps
-// must survive a power cut. After another boot, the frames come from the disk, and the
+// must survive a power cut. After a reboot, the frames come from the disk, and the
 // repair writes none of them again.
 
 // failedGroup fills a copy with one durable frame and a group of others, whose sync

@@ -10,7 +10,7 @@ import "fmt"
 
 // checkStill checks that END's name still refers to the same file, with the same log
 // id, and that the last frame is still in its place. It does so only if Next has found
-// nothing new twice in a row: for a waiting reader, a few times a second.
+// nothing new twice in a row, such as when Wait has timed out in between.
 func (r *Reader) checkStill() error {
 	if !r.idle {
 		return nil

@@ -144,15 +144,15 @@ func (w *Writer) roomy() bool {
 	return w.room >= 2*n && n <= maxFrame(w.seg.head.Size)
 }
 
-// Room returns nil if there is certainly space for two more batches of MaxBody
-// bytes that are not written yet. Otherwise it returns ErrNoSpace, or the error
+// Room returns nil if there is certainly space for two batches of MaxBody bytes, not
+// counting those that are already written. Otherwise it returns ErrNoSpace, or the error
 // that ended the writer. Any goroutine may call it.
 //
 // A sequencer calls Room before it executes the first request of a batch, when at
 // most one other batch is in flight. Then both batches certainly fit. For a batch that
 // has been executed, Append returns ErrNoSpace only if file descriptors run out. If
-// Room returns ErrNoSpace, the sequencer rejects requests, and calls Room again for the
-// next one. While a needed spare is being created, Room waits up to 10 s, since the
+// Room returns ErrNoSpace, the sequencer rejects the request, and calls Room again for
+// the next one. While a needed spare is being created, Room waits up to 10 s, since the
 // disk is then slow rather than full.
 func (w *Writer) Room() error {
 	w.mu.Lock()

@@ -137,9 +137,9 @@ func TestStreamHead(t *testing.T) {
 	}
 }
 
-// TestCopyBeginsLate fills a copy that begins with a later segment. Its
-// segments have the same bytes. Without a checkpoint it is rejected, as an
-// archived log is.
+// TestCopyBeginsLate fills a copy that begins with a later segment of the original. The
+// segments of the copy have the same bytes as those of the original. Without a
+// checkpoint the copy is rejected, as an archived log is.
 func TestCopyBeginsLate(t *testing.T) {
 	d, from := original(t)
 	segments, _, err := wal.Stat(crashDir, from)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestSummarize compares the summary of a log with its files: a log that is
-// being written, one with an archived front, one without a writer, and no log.
+// TestSummarize compares the summary of a log with its files: while it is being written,
+// after its front was archived, and after its writer has closed it. It also summarizes a
+// missing directory.
 func TestSummarize(t *testing.T) {
 	dir, w := longLog(t)
 	look := func(first uint64, open bool) {

@@ -47,8 +47,8 @@ type walker struct {
 	buf  []byte      // bytes of the frame: the first 512 after peek, all after load
 }
 
-// newWalker returns a walker before the first frame of a segment. It uses buf if it
-// is not nil.
+// newWalker returns a walker before the first frame of a segment. It uses buf if that
+// has room for 512 bytes.
 func newWalker(src io.ReaderAt, head segmentHeader, buf []byte) *walker {
 	if cap(buf) < frameAlign {
 		buf = make([]byte, frameAlign)

@@ -10,9 +10,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// TestCopyCrashes kills the process, crashes the machine, or makes the operation fail,
-// at each operation of a copy. The copy then continues, and must end up with the same
-// bytes.
+// TestCopyCrashes interrupts the filling of a copy at each operation: it kills the
+// process, crashes the machine, or makes the operation fail. The copy then continues,
+// and must end up with the same bytes as the original.
 func TestCopyCrashes(t *testing.T) {
 	step := raceFactor
 	if !longtest.Form(t, "nine of ten operations of a copy") {

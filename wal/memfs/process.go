@@ -68,7 +68,7 @@ func KillAt(n int) Plan {
 	return func(i int, _ Op, _ string) Fault { return Fault{Kill: i == n} }
 }
 
-// ErrKilled is the error for a killed process that continues nevertheless.
+// ErrKilled is the error of each operation of a process that was killed but continues.
 var ErrKilled = errors.New("memfs: the process was killed")
 
 type killed struct{ p *Process }
@@ -130,8 +130,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// begin counts an operation. It calls part if the process is killed during the
-// operation.
+// begin counts an operation. It calls the function part if the process is killed during
+// the operation.
 func (p *Process) begin(op Op, name string, part func()) error {
 	d := p.disk
 	d.observe()
