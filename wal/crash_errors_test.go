@@ -123,7 +123,7 @@ func worked(rounds, frames int) func(t *testing.T, d *memfs.Disk, r *run) {
 	}
 }
 
-// killedAtWrite leaves a torn frame.
+// killedAtWrite leaves a frame that was written but not synced. A power cut may tear it.
 func killedAtWrite(powerCut bool) func(t *testing.T, d *memfs.Disk, r *run) {
 	return func(t *testing.T, d *memfs.Disk, r *run) {
 		killedIn(t, d, r, 2, memfs.OpSync)
@@ -133,7 +133,7 @@ func killedAtWrite(powerCut bool) func(t *testing.T, d *memfs.Disk, r *run) {
 	}
 }
 
-// killedInCut leaves a sealed segment that has no successor.
+// killedInCut leaves a sealed segment, with or without an empty successor.
 func killedInCut(t *testing.T, d *memfs.Disk, r *run) { killedIn(t, d, r, 6, memfs.OpRename) }
 
 func killedIn(t *testing.T, d *memfs.Disk, r *run, frames int, in memfs.Op) {

@@ -176,7 +176,8 @@ func wantRule(t testing.TB, err error, rule string) *CorruptError {
 	return c
 }
 
-// A noSync is the operating system's filesystem with a Sync that does nothing.
+// A noSync is the operating system's filesystem, except that syncs of files and
+// directories do nothing.
 type noSync struct{ OS }
 
 func (n noSync) Create(name string) (File, error) { return unsynced(n.OS.Create(name)) }

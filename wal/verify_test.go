@@ -221,7 +221,7 @@ func TestRepairOnlyLooks(t *testing.T) {
 	}
 }
 
-// A readOnly filesystem rejects every change.
+// A readOnly filesystem does not permit creating, locking or writing files.
 type readOnly struct{ OS }
 
 func (readOnly) Create(string) (File, error) { return nil, syscall.EROFS }
