@@ -86,8 +86,8 @@ func (d *daemon) shaky() error {
 	return nil
 }
 
-// report returns the report on a log on several machines. ok is false unless this
-// daemon is its writer.
+// report returns the report on the log of a cluster. The result ok is false unless this
+// daemon is the writer of such a log.
 func (d *daemon) report() (r commitlog.ClusterReport, ok bool) {
 	w, ok := d.log().(commitlog.ClusterWriter)
 	if ok {

@@ -43,9 +43,9 @@ func (s *sequencer) await(g *group) {
 }
 
 // confirm asks the log whether this daemon is still the writer. It is called before
-// answering a group for which nothing will be appended, because then no append checks
-// that. The batch in flight proves nothing either: it may have been appended before
-// the group was judged.
+// answering a group for which nothing will be appended, because then no append makes
+// this check. The batch in flight proves nothing either: it may have been appended
+// before the group was judged.
 func (s *sequencer) confirm() *ledger.Error {
 	switch err := s.log.Confirm(); {
 	case err == nil:

@@ -43,7 +43,7 @@ const typeJSON = "application/json"
 // accepts returns a handler that rejects requests of another media type, and all
 // requests while the daemon stands by, is stopping, or can no longer write the log.
 // It calls handle for every other request, which is then answered even if the daemon
-// is stopping.
+// begins to stop in the meantime.
 func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		if err := d.ending(); err != nil {

@@ -127,7 +127,7 @@ func TestReversalOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A lostLog can't read commits back.
+// A lostLog can't read commits back while fault is set.
 type lostLog struct {
 	*ramLog
 	fault error
