@@ -17,9 +17,9 @@ import (
 // logs have several segments.
 const segment = 64 << 10
 
-// play creates a log of transactions. It commits most of them one by one, and the
-// rest in a batch. Some are rejected on purpose. The whole scenario is long enough for
-// two checkpoints: one midway and one at the end.
+// play creates a log of transactions. It sends the last 20 in a batch request, and those
+// before them one by one. Some are rejected on purpose. The whole scenario is long enough
+// for two checkpoints: one midway and one at the end.
 func play(dir string, txs []string) error {
 	err := withDaemons(dir, func(write, read string) error {
 		last := max(len(txs)-20, 0)
