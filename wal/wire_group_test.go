@@ -31,7 +31,7 @@ func (s slowFS) slow(f wal.File, err error) (wal.File, error) {
 type slowFile struct {
 	wal.File
 	fs    slowFS
-	frame bool // the last write was that of a frame
+	frame bool // the last write was a frame
 }
 
 // WriteAt recognizes a frame by its global_seq. Spares are zeroes, and the header of a
