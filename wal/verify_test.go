@@ -267,7 +267,7 @@ func TestRepairCheckpoints(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		archived bool
-		bad      []uint64 // checkpoints that Repair must move: 9 is within a frame, and the others are damaged
+		bad      []uint64 // checkpoints that Repair must move: 9 does not end a frame, and the others are damaged
 		seqs     []uint64
 		refuse   bool // Repair must return an error
 	}{

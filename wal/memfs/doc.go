@@ -32,12 +32,12 @@
 //
 // # Errors
 //
-// A Plan makes single operations fail. A failed sync does the worst that Linux
+// A Plan makes chosen operations fail. A failed sync does the worst that Linux
 // does. Which sectors have reached the disk is decided at once, and then the cache
-// counts as clean. The process sees its bytes, the next sync succeeds
-// without writing them, and a crash reveals what is really on disk. A failed
-// SyncDir leaves the names unsynced, and may be repeated: names are in the journal,
-// and a filesystem whose journal fails writes nothing more.
+// counts as clean. The process sees its bytes, the next sync succeeds without
+// writing them, and a crash reveals what is really on disk. A failed SyncDir leaves
+// the names unsynced, and may be repeated: names are in the journal, and a
+// filesystem whose journal fails writes nothing more.
 //
 // All choices depend only on the seed and on the preceding operations. So equal seeds
 // and equal operations lead to equal crashes. A test can also try every combination of
