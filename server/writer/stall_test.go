@@ -3,6 +3,7 @@ package writer
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"assetledger/server/commitlog"
@@ -44,5 +45,25 @@ func TestStallIsForThoseWhoWaited(t *testing.T) {
 	b.syncOne()
 	if !isDone(g2) || g2.err != nil || r2.verdicts[0].seq != 2 {
 		t.Errorf("afterwards: error %v, verdict %+v; want commit 2", g2.err, r2.verdicts[0])
+	}
+}
+
+// A client is told to free space only if the disk is full.
+func TestStallNamesItsCause(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want *stall
+	}{
+		{fmt.Errorf("%w: %w", wal.ErrNoSpace, syscall.ENOSPC), diskFull},
+		{fmt.Errorf("%w: not ready", wal.ErrNoSpace), diskFull},
+		{fmt.Errorf("%w: %w", wal.ErrNoSpace, syscall.EMFILE), filesShort},
+		{fmt.Errorf("%w: %w", wal.ErrNoSpace, syscall.ENFILE), filesShort},
+		{commitlog.ErrTailFull, tailFull},
+		{commitlog.ErrUnreachable, notReached},
+		{wal.ErrFailed, nil},
+	} {
+		if got := stallOf(c.err); got != c.want {
+			t.Errorf("%v: got the stall %v, want %v", c.err, got, c.want)
+		}
 	}
 }

@@ -50,6 +50,10 @@ var (
 		"The disk of the commit log is full; nothing was changed: free some space, and send the request again.")
 	noSpaceUnknown = ledger.Errorf(ledger.LogUnavailable,
 		"The disk of the commit log is full, and it is unknown whether this request will take effect: free some space, and send it again with the same idempotency key.")
+	noFiles = ledger.Errorf(ledger.LogUnavailable,
+		"The daemon has too many files open to begin the next segment of the commit log; nothing was changed: send the request again soon.")
+	noFilesUnknown = ledger.Errorf(ledger.LogUnavailable,
+		"The daemon has too many files open to begin the next segment of the commit log, and it is unknown whether this request will take effect: send it again with the same idempotency key.")
 	unreachable = ledger.Errorf(ledger.LogUnavailable,
 		"The commit log can't be reached; nothing was changed: send the request again soon.")
 	unreachableUnknown = ledger.Errorf(ledger.LogUnavailable,
@@ -61,6 +65,7 @@ var (
 
 	tailFull   = &stall{tailFullNow, tailFullUnknown}
 	diskFull   = &stall{noSpace, noSpaceUnknown}
+	filesShort = &stall{noFiles, noFilesUnknown}
 	notReached = &stall{unreachable, unreachableUnknown}
 )
 
@@ -70,6 +75,8 @@ func stallOf(err error) *stall {
 	switch {
 	case errors.Is(err, commitlog.ErrTailFull):
 		return tailFull
+	case errors.Is(err, wal.ErrNoSpace) && wal.FilesShort(err):
+		return filesShort
 	case errors.Is(err, wal.ErrNoSpace):
 		return diskFull
 	case errors.Is(err, commitlog.ErrUnreachable):

@@ -32,7 +32,7 @@ func TestSharedPage(t *testing.T) {
 		for v := uint64(2); v <= 4; v++ {
 			word(page, 64).Store(v)
 			if word(other, 64).Load() != v {
-				t.Fatal("the other process reads another value than the one that was stored")
+				t.Fatal("the other process reads a value other than the one that was stored")
 			}
 			p.Locked("/end") // any operation
 		}
