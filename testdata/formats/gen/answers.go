@@ -54,7 +54,7 @@ func withDaemons(dir string, do func(write, read string) error) error {
 	if err != nil {
 		return err
 	}
-	r := reader.Config{Dir: dir, Listen: "127.0.0.1:0", Name: "gen", CheckpointEvery: 130, IdempotencyKeys: w.IdempotencyKeys, Poll: time.Second,
+	r := reader.Config{Dir: dir, Listen: "127.0.0.1:0", Name: "gen", CheckpointEvery: 130, IdempotencyKeys: w.IdempotencyKeys, Poll: 10 * time.Millisecond,
 		Timeouts: httpserver.DefaultTimeouts, Log: log}
 	readURL, readEnd, err := start(func(ready io.Writer) error { r.Ready = ready; return server.RunRead(ctx, r) })
 	if err != nil {
