@@ -23,6 +23,7 @@ import (
 type Notifier struct {
 	conn     net.Conn
 	watchdog time.Duration // maximum time between signs of life; 0 if the manager expects none
+	tick     time.Duration // time between two reports of progress: startTick
 	once     sync.Once     // guards the closing of done
 	done     chan struct{}
 }
@@ -51,7 +52,7 @@ func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the service manager: %w", err)
 	}
-	return &Notifier{conn: conn, watchdog: watchdogTime(lookup), done: make(chan struct{})}, nil
+	return &Notifier{conn: conn, watchdog: watchdogTime(lookup), tick: startTick, done: make(chan struct{})}, nil
 }
 
 // watchdogTime returns how long the manager waits for a sign of life from this
@@ -92,7 +93,7 @@ func (n *Notifier) Starting(what string, at func() (done, of uint64)) (end func(
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(startTick)
+		tick := time.NewTicker(n.tick)
 		defer tick.Stop()
 		for last := uint64(0); ; {
 			select {

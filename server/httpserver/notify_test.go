@@ -62,6 +62,7 @@ func TestNotifier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.tick = 10 * time.Millisecond
 	end := n.Starting("replaying", func() (done, of uint64) { return 5, 20 })
 	if got := m.next(); got != "STATUS=replaying\nEXTEND_TIMEOUT_USEC=300000000" {
 		t.Errorf("the first message is %q, want the status and 5 minutes", got)

@@ -19,6 +19,7 @@ import (
 // bytes, even though the client is still connected and the buffers on the way have
 // room.
 func TestGiveUpAfter(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestUnreadBytesOfClosedConnection(t *testing.T) {
 		served <- Serve(ctx, &Door{Listener: bound, bound: bound}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			w.Write(make([]byte, 200_000)) // most get as far as the kernel, and few from there to the client
-		}), Timeouts{Write: 2 * time.Second, Shutdown: time.Second}, io.Discard, "test", log, nil, func() {})
+		}), Timeouts{Write: 500 * time.Millisecond, Shutdown: time.Second}, io.Discard, "test", log, nil, func() {})
 	}()
 	defer func() { stop(); <-served }()
 	silentClient, err := net.Dial("tcp", ln.Addr().String())
