@@ -26,8 +26,11 @@ import (
 )
 
 // lockEvery is how often a waiting mirror tries to become the one that fills
-// the directory. It is also the interval between reports.
-const lockEvery = time.Second
+// the directory. reportEvery is the interval between reports.
+const (
+	lockEvery   = time.Second
+	reportEvery = time.Second
+)
 
 // A Mirror fills a directory, or waits to take over from the process that does.
 type Mirror struct {
@@ -36,6 +39,7 @@ type Mirror struct {
 	src  *Source
 	log  *slog.Logger
 	self logstream.Mirror // as it reports itself to the source
+	tick time.Duration    // time between two reports: reportEvery
 
 	mu      sync.Mutex
 	heard   uint64    // the highest durable end that a source reported
@@ -50,7 +54,7 @@ type Mirror struct {
 // New returns a mirror that fills dir. name is the daemon's name, and url its
 // base URL, "" if unknown.
 func New(c Config, dir, name, url string, log *slog.Logger) (*Mirror, error) {
-	m := &Mirror{dir: dir, log: log, self: logstream.Mirror{Name: name, URL: url}, began: time.Now(), hopeful: true}
+	m := &Mirror{dir: dir, log: log, tick: reportEvery, self: logstream.Mirror{Name: name, URL: url}, began: time.Now(), hopeful: true}
 	m.opt = wal.Options{Copy: true, OnNotice: func(text string) { log.Warn(text) }}
 	src, err := NewSource(c, log, m.noteNews)
 	if err != nil {
@@ -172,9 +176,9 @@ func (m *Mirror) fill(ctx context.Context) error {
 	return m.src.Fill(ctx, m.dir, m.opt, w, 0)
 }
 
-// report tells the source each second how far this mirror has come.
+// report tells the source at each tick how far this mirror has come.
 func (m *Mirror) report(ctx context.Context, w *wal.Writer) {
-	tick := time.NewTicker(lockEvery)
+	tick := time.NewTicker(m.tick)
 	defer tick.Stop()
 	for {
 		self := m.self

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/logstream"
@@ -233,6 +234,7 @@ func TestReportsWhatIsDurable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.tick = 10 * time.Millisecond
 	reported := make(chan string)
 	hear := func(r *http.Request) *ledger.Error {
 		if r.Method == http.MethodHead {
