@@ -77,7 +77,7 @@ func idleStrangers(t *testing.T, files int) {
 	}
 }
 
-// TestSilentFollowers opens as many streams as are permitted, by clients that
+// TestSilentFollowers opens as many streams as are permitted, from clients that
 // never read. They must not keep other clients from following the commits.
 func TestSilentFollowers(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"assetledger/ledger"
 )
 
-// codeBlocks matches the fenced blocks of one language in a text.
+// codeBlocks returns a pattern for the fenced code blocks of one language.
 func codeBlocks(kind string) *regexp.Regexp {
 	return regexp.MustCompile("(?ms)^```" + kind + "\n(.*?)^```$")
 }

@@ -19,7 +19,7 @@ const (
 	indexBatches    = 12
 )
 
-// small returns a batch of n transfers of 1 between the containers.
+// small returns a batch of n transfers of quantity 1 between the containers.
 func small(rnd *rand.Rand, n int) string {
 	var b strings.Builder
 	for range n {
@@ -81,7 +81,7 @@ func TestKilledWhileTheIndexIsMade(t *testing.T) {
 		commit("/v1/commit/batch", small(rnd, 1000), 1000)
 		at := rnd.IntN(last)
 		if round%4 == 3 {
-			at = last // so that it is writing a file
+			at = last // so that the daemon is writing a file when it is killed
 		}
 		seq, tmp := killWhileMaking(t, r, made, at)
 		if seq >= 0 {

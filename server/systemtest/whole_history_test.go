@@ -139,8 +139,9 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Errorf("the write daemon must list one reader: %s", a.body)
 	}
 
-	// All files are deleted while no daemon runs. The daemon that stops at an earlier
-	// commit rebuilds them up to that commit, and the next daemon adds the rest.
+	// All files of the index are deleted while no read daemon runs. The daemon that
+	// stops at an earlier commit rebuilds them up to that commit, and the next daemon
+	// adds the rest.
 	r.stop(t)
 	until.stop(t)
 	if err := os.RemoveAll(filepath.Join(dir, "history")); err != nil {

@@ -157,8 +157,8 @@ func underLoad(t *testing.T, w *process, most int64, told *[killClients]map[int]
 	<-ended
 }
 
-// askAgain repeats everything that was acknowledged, which must get the same
-// responses, and then the requests without a response.
+// askAgain repeats all acknowledged requests, which must get the same responses. It
+// then repeats the requests that got no response.
 func askAgain(t *testing.T, url string, told *[killClients]map[int]string, next *[killClients]int) {
 	t.Helper()
 	for i := range told {

@@ -79,7 +79,8 @@ func TestPagesOfOthers(t *testing.T) {
 }
 
 // TestHealthTellsStrangersLittle checks that with an auth file, health tells
-// strangers whether the daemon works, but not its paths.
+// strangers, and clients limited to owners, whether the daemon works, but not its
+// paths.
 func TestHealthTellsStrangersLittle(t *testing.T) {
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "admin a admin", "seven s read owners=7", "metrics m metrics")

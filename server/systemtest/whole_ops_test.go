@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestOpsGuide runs the commands of docs/ops.md on a running ledger, and checks
-// that the ledger is complete afterwards.
+// TestOpsGuide runs the commands of docs/ops.md in order. The daemons run meanwhile,
+// unless the guide says that both are stopped. The restored ledger and the moved one
+// must have commits, and no more than the original.
 func TestOpsGuide(t *testing.T) {
 	t.Parallel()
 	tool(t, "curl", "curl")

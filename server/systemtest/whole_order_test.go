@@ -131,9 +131,9 @@ func damage(t *testing.T, dir string) {
 	}
 }
 
-// TestRefusedLogIsNotChanged damages a commit that only replay reads, and
-// leaves a torn frame at the end of the log, which a successful start would move
-// aside. The write daemon must exit with code 3 and change no file.
+// TestRefusedLogIsNotChanged damages a commit that the daemon reads only when it
+// replays the log. It leaves a torn frame at the end of the log, which a successful
+// start would move aside. The write daemon must exit with code 3 and change no file.
 func TestRefusedLogIsNotChanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,8 +35,9 @@ func runMake(t *testing.T, dir, target string) {
 	}
 }
 
-// TestReproducible builds the programs and the package of one commit in two
-// folders, and compares them.
+// TestReproducible builds the programs, the archives and the package of one commit in
+// two folders, and compares the results. It then checks the archives, the package and
+// the image.
 func TestReproducible(t *testing.T) {
 	if os.Getenv("LEDGER_PACKAGE") == "" {
 		t.Skip("needs LEDGER_PACKAGE=1, as .ci/run sets it: it builds everything twice")
@@ -93,8 +94,9 @@ func checkPackage(t *testing.T, deb string) {
 	}
 }
 
-// checkImage creates the folder that the Dockerfile describes. It runs the programs
-// with that folder as their root, and as the user that the Dockerfile names.
+// checkImage creates a folder with the contents of the image that the Dockerfile
+// describes. It runs the programs with that folder as their root, and as the user
+// that the Dockerfile names.
 func checkImage(t *testing.T, source string) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -69,7 +69,7 @@ func TestPairs(t *testing.T) {
 // A world is a log with its two daemons.
 type world struct {
 	dir          string
-	side         string // the daemon for requests whose path does not say which
+	side         string // "write" or "read": the daemon for requests whose path names neither
 	write, read  *daemon
 	client       http.Client
 	seq          int    // highest X-Asset-Seq of the write daemon

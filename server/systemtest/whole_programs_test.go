@@ -160,8 +160,8 @@ func startWriteProcess(t *testing.T, dir string) *process {
 	return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))
 }
 
-// endedAlone logs the standard error of a process of a failed test if the process
-// has already exited.
+// endedAlone logs the process's standard error if the process has already exited and
+// the test has failed.
 func (p *process) endedAlone(t *testing.T) {
 	select {
 	case err := <-p.ended:

@@ -17,7 +17,7 @@ import (
 // requests. Nothing may be lost or committed twice.
 func TestUpgradeWhileInUse(t *testing.T) {
 	t.Parallel()
-	before, after := buildPrograms(t), filepath.Join(builtOnce(t), "bin") // whose version is unknown
+	before, after := buildPrograms(t), filepath.Join(builtOnce(t), "bin") // the programs in after have the version "unknown"
 	dir, writeAt, readAt := t.TempDir(), etcdtest.FreeAddress(t), etcdtest.FreeAddress(t)
 	writer := func(folder string) *process {
 		return startProcessFrom(t, folder, writeAt, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))

@@ -42,9 +42,9 @@ func awaitStatus(t *testing.T, url string, status int) (a answer) {
 
 const standbyCommit = `{"operations":[{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard"}}],"idempotency_key":"k"}`
 
-// TestStandby checks that one daemon writes, and that the other reports which one
-// it is. When the first stops, the second takes over, and answers retries with the
-// first one's responses.
+// TestStandby checks that one daemon writes, and that the other stands by and names
+// the writer. When the first stops, the second takes over, and answers retries with
+// the first one's responses.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	store := etcdfake.NewStore()

@@ -52,9 +52,9 @@ func streamLines(url string, send func() (line string, ok bool), result func(lin
 	}
 }
 
-// TestKilledStreamsLoseNothing repeatedly kills the write daemon under streams.
-// What was acknowledged must be there, at the commit that the result named, and
-// in the order in which it was sent.
+// TestKilledStreamsLoseNothing repeatedly kills the write daemon while clients send
+// streams. What was acknowledged must be there, at the commit that the result named,
+// and in the order in which it was sent.
 func TestKilledStreamsLoseNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,7 +122,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 
 // TestStoppedStreams checks that a daemon that is asked to stop answers the
 // lines that it has read, reports that it is stopping, and ends the response. The
-// log must hold exactly those results.
+// stream must have added exactly as many commits to the log as it has results.
 func TestStoppedStreams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

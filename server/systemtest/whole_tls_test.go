@@ -108,7 +108,7 @@ func TestTLS(t *testing.T) {
 		t.Error("the old certificate is still in use after SIGHUP")
 	}
 	ca.issue(t, "server", time.Time{})
-	for third := second; third == second; { // the daemon notices it by itself, at a handshake
+	for third := second; third == second; { // the daemon notices the new certificate by itself, at a handshake
 		third = serial()
 	}
 	replaceFile(t, serving.cert, []byte("nonsense"))
@@ -144,8 +144,8 @@ func hashOf(t *testing.T, path string) [sha256.Size]byte {
 	return sha256.Sum256(block.Bytes)
 }
 
-// TestUnixSocket checks the socket's mode, which files it replaces, and its
-// removal.
+// TestUnixSocket checks the socket's mode, which files the daemon replaces with it,
+// and its removal.
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

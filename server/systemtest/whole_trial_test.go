@@ -98,7 +98,7 @@ func (s *stranger) started(t *testing.T, command string, use func(at map[string]
 	})
 }
 
-// runs runs a command to its end.
+// runs runs a command to its end, and returns its output.
 func (s *stranger) runs(t *testing.T, command string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", command)
@@ -115,8 +115,8 @@ var (
 	flagName    = regexp.MustCompile(` -[a-z-]+`)
 )
 
-// finds looks for a command in README.md and ledgerctl help, and for its flags
-// there and in the command's own help.
+// finds checks that ledgerctl help names a command. Unless README.md has the whole
+// command line, the command's own help must have its flags.
 func (s *stranger) finds(t *testing.T, command string) {
 	t.Helper()
 	name := commandName.FindStringSubmatch(command)[1]

@@ -10,9 +10,10 @@ import (
 )
 
 // TestUntilOfACopy runs read daemons that fill their directory from another
-// machine and stop following the log. They stop by commit and by time, before
-// and after the end of the log. They must serve the ledger as it was then. Later, a
-// daemon without -until on such a directory must serve all of it.
+// machine and stop following the log. One stops at a commit, one at a time, and one at
+// a commit beyond the end of the log. Each must serve the ledger as it was at that
+// point. A daemon that is started later on such a directory, without -until, must
+// serve the whole log.
 func TestUntilOfACopy(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -46,7 +47,7 @@ func TestUntilOfACopy(t *testing.T) {
 			Until     int64
 			UntilTime string `json:"until_time"`
 		}
-		awaits(t, until+": health reports where it stops", func() bool { // a time has passed once there is a later batch
+		awaits(t, until+": health reports where it stops", func() bool { // only a later batch shows that -until-time has passed
 			mustGet(t, r.url+"/v1/health", &health)
 			return health.Until != 0
 		})

@@ -20,8 +20,8 @@ import (
 
 const formats = "../../testdata/formats"
 
-// TestOldLogs opens every log in testdata/formats with the current daemons. Each was
-// written by the first version that wrote its format.
+// TestOldLogs opens every log in testdata/formats with the current daemons. Each log
+// was written by the first version that wrote its format.
 func TestOldLogs(t *testing.T) {
 	t.Parallel()
 	logs, err := filepath.Glob(filepath.Join(formats, "v*", "*"))
@@ -130,9 +130,9 @@ func (old *oldLog) checkCheckpoints(t *testing.T) {
 	}
 }
 
-// checkBytes executes every record again. The result must have the same bytes,
-// and so must each checkpoint. Records of version 1 lack the facts that are
-// stored now.
+// checkBytes executes the records again. The new records and checkpoints must have
+// the same bytes as the old ones. Records of version 1 lack the facts that are stored
+// now, so they are compared with new records without facts.
 func (old *oldLog) checkBytes(t *testing.T) {
 	dir := old.copyTo(t)
 	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
@@ -273,8 +273,8 @@ func (old *oldLog) checkBoth(t *testing.T) {
 	startWriter(t, dir) // on the log that both versions wrote
 }
 
-// checkVerify compares the digests in the log, and replays the log with
-// ledgerctl.
+// checkVerify compares the digests in the log with the expected ones, and runs
+// ledgerctl wal verify.
 func (old *oldLog) checkVerify(t *testing.T) {
 	dir := old.copyTo(t)
 	frames := 0
@@ -295,9 +295,9 @@ func (old *oldLog) checkVerify(t *testing.T) {
 	}
 }
 
-// TestOldLogsCanBeMade runs the generator of testdata/formats, and compares each log
-// with the recorded one: the number of reads, the last commit, and the digest after
-// it. Times and batches may differ.
+// TestOldLogsCanBeMade runs the generator of testdata/formats, and compares each new
+// log with the recorded one: the number of reads, the last commit, and the digest
+// after that commit. Times and batches may differ.
 func TestOldLogsCanBeMade(t *testing.T) {
 	t.Parallel()
 	skipUnderRace(t)

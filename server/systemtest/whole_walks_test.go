@@ -31,8 +31,8 @@ var walks = map[string]struct {
 	"docs/tutorial-cluster.md":   {40, []string{"etcd", "curl", "sed", "seq", "cmp"}},
 }
 
-// TestWalks runs the commands of these documents in order, each command in its own
-// shell, and compares their output.
+// TestWalks runs the commands of the documents in walks in order, each command in its
+// own shell, and compares their output.
 func TestWalks(t *testing.T) {
 	t.Parallel()
 	together(t, slices.Sorted(maps.Keys(walks)), func(t *testing.T, path string) {

@@ -109,7 +109,7 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// TestPrometheus lets a real Prometheus scrape both daemons, with the ledger's
+// TestPrometheus lets a real Prometheus scrape both daemons and evaluate the ledger's
 // rules.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
@@ -198,7 +198,8 @@ func (p prometheus) ask(path string, into any) bool {
 	return err == nil && a.status == 200 && json.Unmarshal([]byte(a.body), into) == nil
 }
 
-// mustBecome repeats a query until it has one result with the wanted value.
+// mustBecome repeats a query, for up to a minute, until it has one result with the
+// wanted value.
 func (p prometheus) mustBecome(query, want string) {
 	p.t.Helper()
 	var got struct {
@@ -206,7 +207,7 @@ func (p prometheus) mustBecome(query, want string) {
 			Result []struct{ Value [2]any }
 		}
 	}
-	for end, again := time.Now().Add(time.Minute), time.Tick(50*time.Millisecond); time.Now().Before(end); <-again { // it scrapes every 100 ms
+	for end, again := time.Now().Add(time.Minute), time.Tick(50*time.Millisecond); time.Now().Before(end); <-again { // Prometheus scrapes every 100 ms
 		got.Data.Result = nil
 		if p.ask("/api/v1/query?query="+url.QueryEscape(query), &got) && len(got.Data.Result) == 1 && fmt.Sprint(got.Data.Result[0].Value[1]) == want {
 			return

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWriteAnswers compares the responses of every endpoint of the write
-// daemon, with their headers, with recorded ones. One daemon gets all requests
-// in order.
+// TestWriteAnswers compares responses of the write daemon, with their headers, with
+// recorded ones. It covers commits, batches, preflights, registrations, reversals and
+// health. One daemon gets all requests in order.
 func TestWriteAnswers(t *testing.T) {
 	const file = "../../testdata/writes/answers.txt"
 	l := newRAMLog()

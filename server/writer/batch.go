@@ -22,9 +22,9 @@ type batch struct {
 	err     *ledger.Error // why the outcome is unknown; nil if the batch is durable
 }
 
-// add appends the record of commit seq, which was judged at a time in Unix
-// nanoseconds. It returns the commit's position in the batch, counted from 1. digest
-// is the state's digest after the commit.
+// add appends the record of commit seq. It returns the commit's position in the
+// batch, counted from 1. The parameter at is the time in Unix nanoseconds at which
+// the commit was judged, and digest is the state's digest after the commit.
 func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest uint64) uint32 {
 	f := &b.frame
 	if f.Count == 0 {

@@ -28,8 +28,8 @@ func (*nullLog) Append(*wal.Frame) error { return nil }
 
 const benchBatch = 8190
 
-// benchTransfers returns a batch request of n transfers of 1, back and forth
-// between containers.
+// benchTransfers returns a batch request of n transfers of quantity 1, back and forth
+// between two containers.
 func benchTransfers(n int) string {
 	txs := make([]string, n)
 	for i := range txs {
@@ -77,7 +77,7 @@ func BenchmarkSequencer(b *testing.B) {
 }
 
 // One iteration is one batch request of 8,190 transfers over HTTP, through one
-// connection, without a log or to a log on disk.
+// connection, to a daemon that stores nothing or to one with a log on disk.
 func BenchmarkBatch(b *testing.B) {
 	for _, disk := range []bool{false, true} {
 		b.Run(map[bool]string{false: "no log", true: "disk"}[disk], func(b *testing.B) {

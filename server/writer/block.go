@@ -36,7 +36,7 @@ type block struct {
 
 var blocks = sync.Pool{New: func() any { return &block{request: request{bulk: true}, lines: make([]byte, 0, blockBytes)} }}
 
-// fill parses the first lines of data, at most blockLines, and skips empty ones. It
+// fill parses the first lines of data, at most blockLines, and skips blank ones. It
 // returns the number of bytes used. It stops before a line of more than limit
 // bytes, and then long is true.
 func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int, long bool) {
@@ -56,7 +56,7 @@ func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int
 }
 
 // release returns the block to the pool, unless its buffer is large or the daemon is
-// crowded.
+// crowded, which means that its memory is scarce.
 func (b *block) release(crowded bool) {
 	b.clear()
 	b.group, b.refused, b.claim, b.overdrawn = nil, nil, 0, false

@@ -20,8 +20,8 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// respelled returns n requests with metadata of 16 KiB, and a retry of each in
-// the spelling that is remembered, which takes a sixth of the bytes.
+// respelled returns n requests with metadata of 16 KiB, and a retry of each with
+// the same metadata in another spelling, which takes a sixth of the bytes.
 func respelled(n int) (first, again []string) {
 	for i := range n {
 		tx := `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}],"idempotency_key":"%d","metadata":{"a":"%s"}}`
@@ -129,8 +129,8 @@ func TestShortBatchesNeedRoom(t *testing.T) {
 	})
 }
 
-// TestReplayedResultsNeedRoom repeats requests of few bytes whose first results
-// are large. If there is no room for a result, the response says so.
+// TestReplayedResultsNeedRoom sends short retries of requests whose results are
+// large. If there is no room for a result, the response says so.
 func TestReplayedResultsNeedRoom(t *testing.T) {
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 8 << 20 })
 	first, again := respelled(2)

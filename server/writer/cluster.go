@@ -55,7 +55,7 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 		c.Notify.Stopping("answering accepted requests")
 		d.drain()
 	})
-	stop() // Serve may have ended because the listener did
+	stop() // Serve may have returned because the listener failed
 	<-ended
 	return cmp.Or(err, cause)
 }

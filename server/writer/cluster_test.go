@@ -95,7 +95,7 @@ func TestStopReportsTheCopy(t *testing.T) {
 	}
 }
 
-// nearConfig returns the settings of the daemon in a nearCluster.
+// nearConfig returns the settings of the daemon in a nearCluster, and its member.
 func nearConfig(t *testing.T) (Config, *nearMember) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,7 +107,8 @@ func nearConfig(t *testing.T) (Config, *nearMember) {
 	return c, m
 }
 
-// TestEndsWithoutItsListener checks that a daemon ends if it can no longer serve.
+// TestEndsWithoutItsListener checks that Run returns if the daemon's listener is
+// closed.
 func TestEndsWithoutItsListener(t *testing.T) {
 	c, _ := nearConfig(t)
 	c.Access.Inherited.Close()
