@@ -85,7 +85,7 @@ func (r *clusterRig) compareLines(told map[string]uint64) {
 	r.t.Logf("%d lines, each committed once", lines)
 }
 
-// handOver stops the writer with SIGTERM, and starts it again once another one
+// handOver stops the writer with SIGTERM, and starts it again once another daemon
 // writes.
 func (r *clusterRig) handOver() {
 	m := r.writer()
@@ -196,7 +196,7 @@ func awaitResults(r *clusterRig, streams []*longStream) {
 	})
 }
 
-// end ends the lines, waits for the client, and adds its results to told.
+// end stops sending lines, waits for the client to exit, and adds its results to told.
 func (s *longStream) end(t *testing.T, told map[string]uint64) {
 	t.Helper()
 	close(s.stop)

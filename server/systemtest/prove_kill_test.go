@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// roundsOfOneLog limits the length of a log, which is read back after each
-// round.
+// roundsOfOneLog is the maximum number of rounds with one log. It limits the log's
+// length, because the whole log is read back after each round.
 const roundsOfOneLog = 8
 
 // TestProveKilledDaemons kills one or both daemons at random moments under

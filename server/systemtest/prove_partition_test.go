@@ -47,8 +47,8 @@ func TestProvePartition(t *testing.T) {
 // host returns the host number of a machine.
 func (r split) host(m *machine) int { return 3 + slices.Index(r.machines, m) }
 
-// sides returns the host number of etcd's leader, and those of the other members of
-// etcd.
+// sides returns the host number of etcd's leader, and the host numbers of the other
+// members.
 func (r split) sides() (leader int, others []int) {
 	r.t.Helper()
 	leader = slices.Index(r.etcd.Members, r.clusterRig.leader())

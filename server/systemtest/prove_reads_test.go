@@ -58,7 +58,7 @@ func (p *poller) run() {
 		q := p.query()
 		a, err := get(client, url+pathOf(q))
 		if (err != nil || a.status == http.StatusServiceUnavailable) && !p.from.lives(life) {
-			continue // it was killed, or its disk is gone
+			continue // the daemon was killed, or its disk is gone
 		}
 		var r modeltest.Read
 		if err == nil {

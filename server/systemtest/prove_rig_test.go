@@ -80,7 +80,7 @@ func (r *rig) start() {
 	}
 }
 
-// kill kills the daemons with SIGKILL.
+// kill kills the write daemon, the read daemon or both with SIGKILL.
 func (r *rig) kill(write, read bool) {
 	if write && r.write != nil {
 		r.writeAt.clear()
@@ -179,7 +179,7 @@ func readCommitsBack(dir string) (commits []modeltest.Commit, err error) {
 			return nil
 		}
 		frame := f.Frame
-		frame.Body = append([]byte(nil), frame.Body...) // records alias it
+		frame.Body = append([]byte(nil), frame.Body...) // decoded records alias the body
 		return frame.Each(func(seq uint64, record []byte) error {
 			c := modeltest.Commit{Seq: seq, BatchSeq: uint32(seq - frame.First + 1)}
 			if err := c.Record.Decode(record); err != nil {

@@ -13,7 +13,8 @@ import (
 // prove` sets it to long, and `make check`, which .ci/run runs, to short.
 const proveVariable = "LEDGER_PROVE"
 
-// proof skips the test unless it was requested, and returns one of two lengths.
+// proof skips the test unless it was requested. It returns the value for the requested
+// form of the test, short or long.
 func proof[T any](t *testing.T, short, long T) T {
 	t.Helper()
 	switch os.Getenv(proveVariable) {

@@ -63,8 +63,8 @@ func (x *target) await(stop <-chan struct{}) (url string, life int, ok bool) {
 	}
 }
 
-// lives reports whether the daemon is up and has not been restarted since that
-// life.
+// lives reports whether the daemon is up and has not been restarted since await
+// returned life.
 func (x *target) lives(life int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -30,7 +30,7 @@ func TestProveUnreadable(t *testing.T) {
 
 // A logToBreak is a log of several segments whose write daemon has stopped.
 type logToBreak struct {
-	dir    string        // with wal/, where bad disks are mounted
+	dir    string        // of the log; bad disks are mounted on its folder wal
 	folder string        // the folder that the bad disks show
 	name   string        // of the first segment
 	second uint64        // first commit of the second segment

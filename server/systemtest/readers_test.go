@@ -14,7 +14,7 @@ import (
 
 // TestSecondWriterHarmsNothing starts additional write daemons under load, on a
 // log whose segments rotate constantly, with a read daemon that never stops.
-// Before the third one, LOCK is removed.
+// Before the third additional daemon starts, LOCK is removed.
 func TestSecondWriterHarmsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), "65536", 6)
@@ -148,7 +148,7 @@ func TestRestoredUnderReader(t *testing.T) {
 			w.stop(t)
 			began := time.Now()
 			c.restore(t, backup, dir)
-			for { // until it notices, it serves the newer ledger
+			for { // until the daemon notices, it serves the newer ledger
 				a, err := get(http.DefaultClient, reader.url+"/v1/health")
 				if err != nil || a.status == 503 {
 					break

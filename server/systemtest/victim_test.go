@@ -130,7 +130,7 @@ func (v *victim) dial(p *process) *rawConn {
 	return &rawConn{c.(*net.TCPConn), v.T, bufio.NewReader(c)}
 }
 
-// send sends text that the daemon may not read.
+// send sends text, and ignores errors: the daemon may close the connection first.
 func (c *rawConn) send(text string) { io.WriteString(c, text) }
 
 // answer reads one response.

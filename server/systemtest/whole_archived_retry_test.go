@@ -51,7 +51,7 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 		if a := send("/v1/commit/preflight", otherwise(1)); a.status != 200 || !strings.Contains(a.body, `"valid":true`) {
 			t.Errorf("preflight: %d %s, want 200 and valid", a.status, a.body)
 		}
-		// ledgerctl reports that it was committed.
+		// ledgerctl reports that the request was committed.
 		file := filepath.Join(t.TempDir(), "again")
 		if err := os.WriteFile(file, []byte(otherwise(1)), 0o600); err != nil {
 			t.Fatal(err)

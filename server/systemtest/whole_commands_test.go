@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// Documents contain commands in three forms: in console blocks, which walks and
+// Documents contain commands in three forms: in console blocks, which TestWalks and
 // TestOpsGuide run from top to bottom; in indented blocks and blocks without a
 // language; and in code spans within a sentence. The commands of the last two
-// forms are in told, each with how it is run.
+// forms are in told, each with the method that runs or checks it.
 //
-// Commands that no test can run are in notRun instead, and nowhere else.
+// Commands that no test runs as they are written are in notRun instead.
 var told = []struct {
 	way      func(*sandbox, string)
 	commands []string
@@ -112,7 +112,7 @@ var notRun = map[string]string{
 
 // printed matches lines of indented blocks, and of blocks without a language, that
 // are not commands of the ledger: output of programs, contents of files, the repair
-// of an etcd, and the compilation of TypeScript, which TestStrangersTrial runs.
+// of etcd, and the compilation of TypeScript, which TestStrangersTrial runs.
 var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):|etcdctl |npm |npx tsc |node pay|echo '.*package.json$)`)
 
 var (
@@ -207,7 +207,7 @@ func TestEveryCommandIsRun(t *testing.T) {
 // run.
 type sandbox struct {
 	*docWalk
-	t, outer *testing.T // of the command; of all commands
+	t, outer *testing.T // the test of the current command; the test of all commands
 	checkout string     // a fresh copy of the repository; "": there is none yet
 }
 
@@ -247,8 +247,9 @@ func (s *sandbox) shell(command string) *exec.Cmd {
 	return cmd
 }
 
-// ends runs a command that exits by itself and must write something, to a file
-// or to its output.
+// ends runs a command that exits by itself. Its exit code must be 0. Unless it
+// redirects its output, it must print something, and openssl must print the hash that
+// is in the auth file.
 func (s *sandbox) ends(command string) {
 	out, err := s.shell(command).CombinedOutput()
 	if err != nil {

@@ -125,7 +125,7 @@ func many(n int) iter.Seq[client.Tx] {
 	}
 }
 
-// big commits and reads the largest integers.
+// big sends the largest integers in a commit, and reads them back.
 func big(c *client.Client) {
 	r := must(c.Commit(ctx, client.Tx{Key: "exact", Metadata: map[string]any{"n": math.MaxInt64}, Operations: []client.Operation{
 		client.Op("AddFungible", client.Args{"container_id": "acct/0", "class_id": "GOLD", "key": math.MaxInt64, "quantity": math.MaxInt64 - 10_000_000})}}))
@@ -231,7 +231,7 @@ func cut(base, place string) (told string) {
 	return fmt.Sprint(outcome(err), " ", r.GlobalSeq)
 }
 
-// two commits two transactions over a stream.
+// two sends two transactions over a stream, and returns their outcomes.
 func two(c *client.Client) string {
 	var told []string
 	txs := []client.Tx{{Key: "1", Operations: transfer(1)}, {Key: "2", Operations: transfer(2)}}
@@ -251,7 +251,7 @@ func two(c *client.Client) string {
 	return strings.Join(told, " ")
 }
 
-// upToThree follows a feed up to commit 3.
+// upToThree follows a feed up to commit 3, and returns what it received.
 func upToThree(c *client.Client, o client.FeedOptions) string {
 	var told []string
 	for commit, err := range c.Feed(ctx, o) {
@@ -294,7 +294,7 @@ func streams(standby, base, cursor string, cases []string) {
 	}
 }
 
-// eight commits eight transactions at the same time, and returns how many are done.
+// eight sends eight transactions at the same time, and returns how many were committed.
 func eight(c *client.Client) string {
 	var all sync.WaitGroup
 	var done atomic.Int64
