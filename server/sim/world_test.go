@@ -23,8 +23,8 @@ import (
 //
 // Each step is drawn from the seed, and so are the faults. A process is killed
 // at its n-th operation on the disk, the machine loses power, operations fail
-// once or for good, the disk is full, or the clock jumps. Readers also run between
-// any two operations of the writer.
+// once or for good, the disk is full, or the clock jumps. Readers may also run
+// between any two operations of the writer.
 //
 // Whatever happens, the model must allow the history that the clients saw
 // (modeltest.History). No state that any of them saw may ever disappear.
@@ -81,7 +81,7 @@ type simWorld struct {
 	now      int64
 	sabotage sabotage
 	calm     bool // no more faults
-	doom     int  // if not 0, the writer dies after this many more writes and syncs
+	doom     int  // if not 0, the number of changes to the disk until the writer dies
 	inside   bool // a reader is running between two operations of the writer
 	virgin   bool // no writer has opened the log since the machine started
 
@@ -186,7 +186,7 @@ func (w *simWorld) clock() int64 {
 }
 
 // plan draws the faults of a process: being killed in the middle of an
-// operation, and operations that fail once, from then on, or now and then.
+// operation, and operations that fail once, for good, or now and then.
 func (w *simWorld) plan(writer bool) memfs.Plan {
 	deadly := []int{0, 0, 300, 40}[w.rng.IntN(4)] // one in this many writes and syncs is the last
 	at, kind := w.rng.IntN(200), w.rng.IntN(20)

@@ -141,7 +141,7 @@ func (s *simWriter) run(do func()) {
 		s.mayCrash()
 		return
 	}
-	if s.core.Failed() { // as the daemon would
+	if s.core.Failed() { // the daemon would exit too
 		memfs.Survives(func() { s.log.Close() })
 		s.p.Kill()
 		s.leave()

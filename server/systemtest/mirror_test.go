@@ -142,8 +142,8 @@ func prepared(t *testing.T, url string) {
 	}
 }
 
-// arrives waits until a read daemon has applied commit seq, and returns its
-// response for all balances.
+// arrives waits until a read daemon has applied commit seq, and returns its responses
+// for the balances of the three containers.
 func arrives(t *testing.T, url string, seq int64) (all string) {
 	t.Helper()
 	for i := range 3 {

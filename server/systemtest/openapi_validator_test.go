@@ -32,7 +32,7 @@ func (v *validator) resolve(t object) (object, error) {
 	return t, nil
 }
 
-// judge returns why value does not match the schema, or nil if it does.
+// judge returns the reason why value does not match the schema, or nil if it matches.
 func (v *validator) judge(schema object, value any) error {
 	schema, err := v.resolve(schema)
 	if err != nil {

@@ -20,7 +20,7 @@ type client struct {
 	jobs    []*job
 	pending *job    // sent, but not settled yet
 	minted  []int64 // instances that it may burn
-	refused *answer // the last response with status 503
+	refused *answer // the last response that did not settle its job
 	err     error   // a fault of the daemon
 	pauses  *pauses // nil: not measured
 }

@@ -84,7 +84,7 @@ func (r *clusterRig) anotherLeads(m *etcdtest.Member) {
 	})
 }
 
-// killWriter kills the writer, and starts it again once another one writes.
+// killWriter kills the writer, and starts it again once another daemon writes.
 func (r *clusterRig) killWriter() {
 	m := r.writer()
 	m.write.kill()
@@ -92,8 +92,8 @@ func (r *clusterRig) killWriter() {
 	r.start(m)
 }
 
-// freezeWriter suspends the writer with SIGSTOP until another one writes. Once
-// resumed, it must stand by.
+// freezeWriter suspends the writer with SIGSTOP until another daemon writes. Once
+// resumed, the first one must stand by.
 func (r *clusterRig) freezeWriter() {
 	m := r.writer()
 	m.write.cmd.Process.Signal(syscall.SIGSTOP)
