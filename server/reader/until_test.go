@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// untilBatches are the transactions of each batch. Every read shows some of their
+// untilBatches returns the transactions of each batch. Every read shows some of their
 // effects.
 func untilBatches(t *testing.T) [][]string {
 	tx := func(words ...string) string { return transactionOf(t, words...) }

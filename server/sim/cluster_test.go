@@ -38,7 +38,7 @@ type clusterWorld struct {
 	frames [][]byte // all frames that were ever in etcd, in wire form
 	id     wal.LogID
 	looked int64  // revision of etcd that headSeq looked at
-	last   uint64 // what it found there
+	last   uint64 // the last commit of the log at that revision
 	broken clusterSabotage
 	stats  clusterStats
 }

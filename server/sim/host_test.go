@@ -151,7 +151,7 @@ func (h *simHost) step() {
 	}
 }
 
-// deadly draws the operation on its disk at which the process is killed.
+// deadly draws the operation on the host's disk at which the process is killed.
 func (h *simHost) deadly() memfs.Plan {
 	at := 60 + h.rng.IntN(4000)
 	return func(n int, op memfs.Op, _ string) memfs.Fault {
@@ -260,7 +260,8 @@ func mayPass(err error) bool {
 	return errors.Is(err, commitlog.ErrUnreachable) || errors.Is(err, wal.ErrLocked) || etcd.Refused(err) || injected(err)
 }
 
-// failed ends the daemon. If the error may not pass, failed ends the simulation too.
+// failed ends the daemon. If mayPass returns false for the error, failed ends the
+// simulation too.
 func (h *simHost) failed(doing string, err error) {
 	h.why = err
 	if !mayPass(err) {

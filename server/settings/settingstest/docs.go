@@ -1,5 +1,5 @@
 // Package settingstest compares the documentation of a program's flags with the
-// flags. Only tests import it.
+// flags, and checks that the program rejects invalid values. Only tests import it.
 package settingstest
 
 import (
