@@ -103,8 +103,8 @@ func TestWaitersAreToldOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestLag checks the lag of a daemon whose tailer is stopped, at each point where
-// it can stop.
+// TestLag checks the lag that a daemon reports before, while and after its tailer
+// applies batches. The test itself calls the tailer's step.
 func TestLag(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

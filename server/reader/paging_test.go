@@ -50,9 +50,9 @@ func pagingCases(w *ledgerWriter) []listCase {
 	for i := range 30 {
 		cells = append(cells, fmt.Sprintf("%d/%d", 2*i%10, 2*i/10))
 	}
-	// Each case disturbs the pages by adding entries with odd numbers, some before
-	// the cursor and some after it. If they can be removed, each is removed after the
-	// next page.
+	// Most cases disturb the pages by adding entries with odd numbers, some before
+	// the cursor and some after it. Unless out is "", inAndOut removes each of them
+	// after the next page.
 	odd := func(i int) int { return (2*i*17 + 1) % 60 }
 	inAndOut := func(in, out string) func(*ledgerWriter, int) {
 		return func(w *ledgerWriter, i int) {

@@ -227,7 +227,7 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 	case paramOwner:
 		p.Owner = v
 	default:
-		// No grid reaches beyond twice the largest side. The bound keeps sums from
+		// Twice the largest side is beyond every grid. The bound keeps sums from
 		// overflowing.
 		v = min(v, 2*ledger.MaxSide)
 		switch which {

@@ -47,9 +47,8 @@ func (r *reading) judgePast(allowed param) *ledger.Error {
 }
 
 // wanted returns the commit that the read must wait for: the value of min_seq or
-// at_seq.
-// A read with at_time waits for the durable end of the log if some commits up to
-// that time may not have been applied yet.
+// at_seq. A read with at_time waits for the durable end of the log if some commits up
+// to that time may not have been applied yet.
 func (r *reading) wanted() uint64 {
 	p := &r.params
 	want := p.MinSeq
@@ -62,8 +61,8 @@ func (r *reading) wanted() uint64 {
 	return want
 }
 
-// readPast calls the collect function with the state of the container at the
-// requested moment.
+// readPast calls from, which is the collect function of the endpoint, with the state
+// of the container at the requested moment.
 func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	at, err := r.moment(v)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 //	no log yet → open → catch up → (wait → apply)… → stopped
 //
 // It never skips a batch. If a batch can't be read, does not follow the previous one,
-// or leads to a different state from the write daemon's, the tailer ends, and all
+// or leads to a state that differs from the write daemon's, the tailer ends, and all
 // further reads fail.
 type tailer struct {
 	source commitlog.Source
@@ -328,7 +328,9 @@ func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
 	return nil
 }
 
-// step applies the next batch. It returns wal.ErrEnd if there is none.
+// step applies the next batch. It returns wal.ErrEnd if there is none. If file
+// descriptors are short, or if the tailer stops before the batch, step returns nil
+// without applying it.
 func (t *tailer) step(r commitlog.Reader) error {
 	f, err := r.Next()
 	if wal.FilesShort(err) {
