@@ -65,7 +65,8 @@ func (v *validator) operationOf(method, path string) (name string, op object) {
 	return "", nil
 }
 
-// content returns the schema for the JSON of a response or a request.
+// content returns the schema for the JSON of a response or a request, or nil if it has
+// none.
 func (v *validator) content(of any) (object, error) {
 	resolved, err := v.resolve(of.(object))
 	if err != nil || resolved["content"] == nil {

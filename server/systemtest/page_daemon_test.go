@@ -169,9 +169,8 @@ func (p *pageTest) everyLook(t *testing.T, view string) {
 	}
 }
 
-// TestPageRefused checks that views explain 503 responses with Retry-After for what
-// is not ready yet, and 410 responses for archived commits. What becomes ready must
-// appear by itself.
+// TestPageRefused checks that views explain what is not ready yet (503 with
+// Retry-After) and what is archived (410). What becomes ready must appear by itself.
 func TestPageRefused(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)

@@ -162,7 +162,8 @@ func (p *pageTest) fits(t *testing.T, width int) {
 	}
 }
 
-// longNames shows long names that have no spaces, and so can't be wrapped at one.
+// longNames shows long names without spaces, which can't be wrapped between words. It
+// also checks the size of what large grids show.
 func (p *pageTest) longNames(t *testing.T) {
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":77,"name":"` + strings.Repeat("Unbroken", 14) + `"}}},
 		{"op":"RegisterClassShape","args":{"request":{"class_id":77,"width":2,"height":1}}},

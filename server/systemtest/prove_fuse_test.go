@@ -16,7 +16,8 @@ import (
 // A badDisk shows a folder, read-only, at another place. It can pretend that some
 // sectors have failed: the kernel then returns EIO for reads of those bytes, and
 // sends SIGBUS for page faults in processes that have mapped the file. It is a FUSE
-// server with the few operations that this needs. linux/fuse.h defines the protocol.
+// server with the few operations that the tests need. linux/fuse.h defines the
+// protocol.
 //
 // The serving process must not map files of the disk itself: a page fault would
 // block a Go thread without letting another goroutine run in its place.
@@ -27,7 +28,7 @@ type badDisk struct {
 	served sync.WaitGroup
 
 	mu    sync.Mutex
-	paths []string          // path of node i+1
+	paths []string          // paths[i] is the path of node i+1
 	ids   map[string]uint64 // node of each path
 	fails func(name string, from, to int64) bool
 }

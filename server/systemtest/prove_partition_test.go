@@ -69,7 +69,7 @@ func (r split) cutWriter(cut func(writer, etcd []int)) {
 }
 
 // mustNotAnswer checks that a writer that has been replaced, but has not
-// noticed it, returns no results from memory.
+// noticed yet, returns no results from memory.
 func (r split) mustNotAnswer(m *machine) {
 	r.t.Helper()
 	for _, path := range []string{"/v1/commit", "/v1/commit/preflight"} {

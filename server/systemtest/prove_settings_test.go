@@ -39,13 +39,13 @@ func onMachineOfItsOwn(t *testing.T, programs ...string) bool {
 	return inNamespaces(t, 0, "needs root: it mounts filesystems on loop devices", append(programs, "mkfs.ext4")...)
 }
 
-// inNamespaces is like onMachineOfItsOwn, but with additional namespaces. why is the
-// reason for skipping the test without root.
+// inNamespaces is like onMachineOfItsOwn, but with additional namespaces. The
+// parameter why is the reason for skipping the test without root.
 func inNamespaces(t *testing.T, more uintptr, why string, programs ...string) bool {
 	t.Helper()
 	proof(t, 0, 0)
 	if os.Getuid() != 0 {
-		t.Skip(why) // the test needs root; why gives the reason
+		t.Skip(why) // the test needs root
 	}
 	for _, name := range append(programs, "mount", "umount") {
 		if _, err := exec.LookPath(name); err != nil {

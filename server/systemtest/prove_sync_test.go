@@ -36,7 +36,7 @@ func TestProveFailingSync(t *testing.T) {
 
 // newRigOnFullDevice makes the syncs of a log fail because its device, an image
 // in a tmpfs, has no room. A loop device counts a short write there as complete
-// (seen on Linux 6.18), so it lies about acknowledged frames. So either
+// (seen on Linux 6.18), so it lies about acknowledged frames. Therefore, either
 // everything that was acknowledged must be there, or the log must be rejected.
 func newRigOnFullDevice(t *testing.T, seed uint64) *rig {
 	t.Helper()

@@ -98,7 +98,7 @@ func (r *clusterRig) replaced(end func(*machine)) time.Duration {
 	return took
 }
 
-// askUntilAnswered sends the very first commit to a daemon repeatedly until it
+// askUntilAnswered repeats the log's first commit at a daemon until the daemon
 // responds with the result, which it does once it is the writer.
 func askUntilAnswered(ctx context.Context, m *machine, began *job, first chan<- time.Time) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A victim is a pair of daemons with short timeouts.
+// A victim is a pair of daemons with short timeouts, and a well-behaved client.
 type victim struct {
 	*testing.T
 	w, r  *process

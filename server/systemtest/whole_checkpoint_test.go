@@ -52,7 +52,7 @@ func ctl(t *testing.T, code int, args ...string) (out, words string) {
 }
 
 // fillLog makes n commits with idempotency keys and metadata, so that segments
-// fill up. It returns the responses by number.
+// fill up. It returns the responses by the numbers in their idempotency keys.
 func fillLog(t *testing.T, url string, from, n int) map[int]string {
 	t.Helper()
 	told := map[int]string{}

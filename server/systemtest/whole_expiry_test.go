@@ -112,8 +112,9 @@ func awaits(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// lastEnd returns the latest expiry of the holds that a read daemon shows after
-// commit end, in Unix seconds; 0 without a hold.
+// lastEnd waits until a read daemon has applied the commit numbered end. It returns
+// the latest expiry of the holds that the daemon shows, in Unix seconds, or 0 if there
+// is no hold.
 func lastEnd(t *testing.T, reader string, end int64) (last int64) {
 	t.Helper()
 	var page struct {

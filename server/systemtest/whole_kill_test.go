@@ -84,8 +84,8 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		mustCommit(t, w.url, fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, i+1))
 	}
 	see := watch(r.url)
-	var told [killClients]map[int]string // responses by client and n
-	var next [killClients]int            // the first n without a response
+	var told [killClients]map[int]string // responses by client and number of the transaction
+	var next [killClients]int            // each client's first transaction without a response
 	for i := range told {
 		told[i] = map[int]string{}
 	}

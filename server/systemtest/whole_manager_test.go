@@ -22,7 +22,7 @@ import (
 // permissions.
 func TestServiceManager(t *testing.T) {
 	t.Parallel()
-	programs := buildPrograms(t) // before any timeout runs
+	programs := buildPrograms(t) // before any deadline is set
 	dir := filepath.Join(t.TempDir(), "log")
 	for _, name := range []string{"ledger-write", "ledger-read"} {
 		notify := filepath.Join(t.TempDir(), "notify")

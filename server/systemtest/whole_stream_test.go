@@ -61,7 +61,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 	w := startWriteProcess(t, dir)
 	mustCommit(t, w.url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}}]}`)
 	const clients, enough = 4, 2000
-	var told [clients][]string // results by n
+	var told [clients][]string // results of each client, in the order of its lines
 	for i := range clients {
 		mustCommit(t, w.url, fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, i+1))
 	}

@@ -42,7 +42,7 @@ func TestStrangersTrial(t *testing.T) {
 	tool(t, "make", "make")
 	begin := time.Now()
 	s := &stranger{checkout: builtRepository(t), read: map[string]bool{}}
-	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // whether the build is warm is not tested
+	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // building with empty caches is not tested
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestUnreadPages(t *testing.T) {
 	const each = 6000
 	one := `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"` + strings.Repeat("x", each) + `"}}`
 	bulk := `{"transactions":[` + strings.Repeat(one+",", 499) + one + `]}`
-	for range 10 { // all at once may take longer than the daemon's timeout on a busy machine
+	for range 10 { // on a busy machine, one batch of 5,000 might take longer than the daemon's timeout
 		if a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk); err != nil || a.status != 200 {
 			t.Fatalf("a batch got %v %d, want 200", err, a.status)
 		}
@@ -34,7 +34,7 @@ func TestUnreadPages(t *testing.T) {
 	for i := range clients {
 		c := v.dial(v.r)
 		c.SetReadBuffer(4096)
-		for range 3 { // the first may fit in the buffers on the way
+		for range 3 { // the first response may fit in the buffers of the connection
 			c.send(fmt.Sprintf("GET /v1/read/commits?limit=10000&after=%d HTTP/1.1\r\nHost: x\r\n\r\n", i%100))
 		}
 		most = max(most, statusBytes(t, v.r, "RssAnon"))

@@ -20,7 +20,7 @@ import (
 // walks are the documents that a reader can follow by typing, each starting
 // with an empty ledger.
 var walks = map[string]struct {
-	least int      // minimum number of commands in it
+	least int      // minimum number of commands in the document
 	tools []string // required besides a shell
 }{
 	"README.md":                  {10, []string{"curl"}},
@@ -179,7 +179,7 @@ func (w *docWalk) command(t *testing.T, command string) string {
 	return anyTime.ReplaceAllString(w.toText.Replace(string(printed)), "2026-01-31T12:00:00.000Z")
 }
 
-// anyTime matches the times in tables. Documents show one and the same time instead.
+// anyTime matches the times in tables. Documents show one fixed time for all of them.
 var anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 
 // commandsOf returns the lines that begin with "$ ", each with the following

@@ -15,7 +15,7 @@ var Version = "dev"
 var commit string
 
 // Commit returns the commit from which this build was made, in hexadecimal digits, or
-// "unknown" for a build outside git.
+// "unknown" if the build does not record it.
 func Commit() string {
 	if commit != "" {
 		return commit

@@ -20,7 +20,7 @@ import (
 //
 // While the daemon stands by, it rejects requests that only the writer accepts, with
 // NotTheWriter. When it stops as the writer, it gives up the writer's place as soon as
-// every accepted transaction is durable.
+// every accepted transaction is durable, or after stopTime.
 func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserver.Entrance, exit func()) error {
 	member, err := cl.Join(ctx)
 	if err != nil {
