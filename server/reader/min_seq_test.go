@@ -68,8 +68,8 @@ func TestMinSeqInVain(t *testing.T) {
 			t.Errorf("wait=%s: %s, want %s", wait, got, want)
 		}
 	}
-	// A read never waits for a commit beyond the end, however large its wait
-	// parameter is.
+	// Unless the log is a copy, a read does not wait for a commit beyond the end,
+	// however large its wait parameter is.
 	r.get(425, "/v1/read/classes?min_seq=3&wait=30s")
 }
 

@@ -12,9 +12,9 @@ type reach uint8
 const (
 	reachesNobody    reach = iota // nothing: the read shows the data of all owners
 	reachesAll                    // everything: the read shows no owner's data
-	reachesContainer              // everything, but only if the container in the path belongs to such an owner
-	reachesInstance               // everything, but only if the instance in the path is in such a container
-	reachesHold                   // everything, but only if the hold in the path is in such a container
+	reachesContainer              // everything, but only if the container in the path belongs to one of these owners
+	reachesInstance               // everything, but only if the instance in the path is in a container of these owners
+	reachesHold                   // everything, but only if the hold in the path is in a container of these owners
 	reachesList                   // everything: the list omits the data of other owners
 )
 

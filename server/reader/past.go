@@ -85,7 +85,7 @@ func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *
 	if err = r.maySee(s); err == nil {
 		err = from(r, s)
 	}
-	if err != nil && err.Code.Status() == http.StatusNotFound { // it may exist now
+	if err != nil && err.Code.Status() == http.StatusNotFound { // what was not found may exist now
 		then := *err
 		then.Message = fmt.Sprintf("%s as of commit %d.", strings.TrimSuffix(err.Message, "."), at.seq)
 		err = &then

@@ -25,7 +25,7 @@ type projection struct {
 	broken *ledger.Error // once set, the error for all further reads; nil while all is well
 
 	replay *commitlog.Replayer // used only by the tailer
-	index  *history.Index      // nil if there is no history index
+	index  *history.Index      // nil until keepIndex is called
 	ops    atomic.Uint64       // operations applied so far
 }
 

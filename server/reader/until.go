@@ -95,7 +95,8 @@ func (t *tailer) stopsBefore(f *wal.Frame) bool {
 }
 
 // restoreUntil replaces restore for a tailer with an Until. It starts from the newest
-// checkpoint that is not later than the point to stop at, and makes no checkpoints.
+// checkpoint that is not later than the point to stop at or, if there is none, from
+// the beginning of the log. It makes no checkpoints.
 func (t *tailer) restoreUntil(r commitlog.Reader) (id wal.LogID, place wal.Place, err error) {
 	last, at := t.until.seq, t.until.time
 	if t.until.bySeq {

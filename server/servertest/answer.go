@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Answer returns the response of h to the raw bytes of a request. It returns
-// nil if they are not a request that would reach a handler. The test fails if
-// the response is malformed or has the status 500.
+// Answer returns the response of h to the raw bytes of a request. It returns nil if
+// they are not a request that would reach a handler, or announce a body of more than
+// 1 MiB. The test fails if the response is malformed or has the status 500.
 func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder {
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil || r.ContentLength > 1<<20 {

@@ -23,7 +23,7 @@ import (
 
 // A cutLedger responds to each request, but cuts the first response to each bearer
 // token. A token consists of the name of one of cutCases, a hyphen, and the number of
-// bytes to send before the connection is closed. If that is not a number, the
+// bytes to send before the connection is closed. If no number follows the hyphen, the
 // response is not cut.
 type cutLedger struct {
 	mu    sync.Mutex

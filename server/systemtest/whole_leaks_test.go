@@ -78,8 +78,8 @@ func TestPagesOfOthers(t *testing.T) {
 	}
 }
 
-// TestHealthTellsStrangersLittle checks that with an auth file, health tells
-// strangers, and clients limited to owners, whether the daemon works, but not its
+// TestHealthTellsStrangersLittle checks that with an auth file, health tells clients
+// that are unauthenticated or limited to owners whether the daemon works, but not its
 // paths.
 func TestHealthTellsStrangersLittle(t *testing.T) {
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()

@@ -23,8 +23,8 @@ type batch struct {
 }
 
 // add appends the record of commit seq. It returns the commit's position in the
-// batch, counted from 1. The parameter at is the time in Unix nanoseconds at which
-// the commit was judged, and digest is the state's digest after the commit.
+// batch, counted from 1. The parameter at is the time of the batch in Unix
+// nanoseconds (see stamp), and digest is the state's digest after the commit.
 func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest uint64) uint32 {
 	f := &b.frame
 	if f.Count == 0 {
