@@ -7,8 +7,8 @@ import (
 )
 
 // A simClient keeps sending a request until it knows the outcome, always with the
-// same idempotency key. Sometimes it sends the request twice at once, and sometimes
-// again much later.
+// same idempotency key. Sometimes it sends the request two or three times at once, and
+// sometimes again much later.
 type simClient struct {
 	*simWorld
 	id    int

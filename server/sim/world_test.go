@@ -22,7 +22,7 @@ import (
 // same idempotency key until they know the outcome.
 //
 // Each step is drawn from the seed, and so are the faults. A process is killed
-// at its n-th operation on the disk, the machine loses power, operations fail
+// in the middle of an operation on the disk, the machine loses power, operations fail
 // once or for good, the disk is full, or the clock jumps. Readers may also run
 // between any two operations of the writer.
 //

@@ -50,7 +50,7 @@ func TestPageLooks(t *testing.T) {
 	p.visit(t, []pageVisit{{"axe", p.accessible}, {"pictures", p.pictures}})
 }
 
-// startPageTest opens the page of an empty ledger.
+// startPageTest opens a tab, and starts an empty ledger.
 func startPageTest(t *testing.T) *pageTest {
 	t.Helper()
 	b := startBrowser(t) // first, because it may skip the test

@@ -40,8 +40,7 @@ const (
 )
 
 // TestSmuggling sends requests on whose end two parsers may disagree. They must be
-// rejected, or the connection must be closed after them, and nothing that follows
-// may be executed.
+// rejected, and nothing that follows them may be executed.
 func TestSmuggling(t *testing.T) {
 	w := newWorld(t, "write")
 	if len(smuggledBody) != 87 {
@@ -132,8 +131,8 @@ func firstAnswer(said string) (status int, body string) {
 	return status, body
 }
 
-// TestStrangeRequestLines checks that each request line gets a clear response, and
-// that only those with status 200 are answered from the path that they seem to name.
+// TestStrangeRequestLines checks that each request line gets a clear response: that of
+// the path that it names, or an error.
 func TestStrangeRequestLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "write")
