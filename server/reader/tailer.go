@@ -35,7 +35,7 @@ type tailer struct {
 	meter  *saverMeter
 	until  Until            // where to stop
 	dir    string           // of the log
-	mirror *mirror.Mirror   // copies the log from another machine; nil if the log is written on this machine
+	mirror *mirror.Mirror   // copies the log from another machine; nil if a write daemon on this machine writes or copies it
 	poll   time.Duration    // maximum sleep, in case a wakeup for a new batch was missed or the daemon is stopping
 	now    func() time.Time // for ages and progress only; never reaches the state
 
@@ -189,8 +189,8 @@ func (t *tailer) keepIndex(ctx context.Context, id wal.LogID, place wal.Place) (
 	}
 }
 
-// open waits until the log exists, and opens it. While there is no log, the daemon
-// is ready and serves an empty ledger; a mirror first waits for its source (see
+// open waits until the log exists, and opens it. While there is no log, the daemon is
+// ready to serve reads, of an empty ledger; a mirror first waits for its source (see
 // awaited). open returns nil and no error when ctx is done.
 func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registration, error) {
 	look := shortestLook

@@ -21,9 +21,9 @@ var built struct {
 	err  error
 }
 
-// builtRepository returns a folder of the test's own. It has the current files of the
-// repository and the output of `make build`, like the folder of a new user after the
-// first minute.
+// builtRepository returns a folder that only this test uses. It has the current files
+// of the repository and the output of `make build`, like the folder of a new user
+// after the first minute.
 func builtRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -115,7 +115,8 @@ func endHandmade(home, file string) {
 	}
 }
 
-// handmade matches the addresses of programs that a document starts by hand.
+// handmade matches the addresses of programs that a document tells its reader to start
+// by hand.
 var handmade = regexp.MustCompile(`127\.0\.0\.1:(90|[1-9]\d\d)\d\d\b`)
 
 // assign chooses a free address for each address in the text that handmade matches.
