@@ -7,8 +7,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// The bytes that requests claim within -max-inflight, besides their bodies. Streams
-// claim memory block by block; see blockClaim.
+// These sizes determine what requests claim within -max-inflight besides their bodies.
+// Streams claim memory block by block; see blockClaim.
 const (
 	// freeBody is the maximum size, in bytes, of a body of one transaction for
 	// which only the body is charged. The parsed form of such a body takes about
