@@ -9,8 +9,8 @@ import (
 // instances of each class, by id, for the reads that list them. The lists are built
 // when they are first needed, so a write daemon never has them. They are built a few
 // records at a time, in the order of the records' numbers. The records in use with
-// numbers below nextStack or nextInstance are in the lists, and every such record that
-// is created or removed updates the lists.
+// numbers below nextStack or nextInstance are in the lists, and creating or
+// removing such a record updates the lists.
 type classLists struct {
 	stacks, instances       []ordered // by class
 	nextStack, nextInstance uint32    // 0: not begun; allListed: the lists are complete, and stay complete

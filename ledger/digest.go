@@ -4,8 +4,8 @@ package ledger
 // show. So it does not depend on order, and a change costs only the items it
 // touches. It detects bugs and damage; it does not protect against someone who
 // can choose the state. It excludes the idempotency memory and the next ids to
-// assign: each assigned id is in the record of its commit, and replay compares it
-// with the id that it assigns itself.
+// assign to containers and classes: each assigned id is in the record of its commit,
+// and replay compares it with the id that it assigns itself.
 
 // Tags of the items. Never change or reuse one: the log contains digests.
 const (
@@ -119,8 +119,8 @@ func (s *State) instanceItem(r *instance) uint64 {
 	return mix4Words(tagInstance, uint64(r.id), uint64(s.classes.at(r.class).id), uint64(r.key), r.minted)
 }
 
-// locationItem returns the item of an instance's location. A rectangle also has an
-// item of its own.
+// locationItem returns the item of an instance's location. The rectangle of an instance
+// in a Grid also has an item of its own, placementItem.
 func (s *State) locationItem(r *instance) uint64 {
 	var host, spot uint64
 	switch r.where {

@@ -146,8 +146,8 @@ func TestGridPlaces(t *testing.T) {
 func TestMoveInGrid(t *testing.T) {
 	s := newWorld(t)
 	place := func() Placement { return placements(t, s, 4)[0] }
-	// Instance 2 covers (0,0) and (0,1). The move names the lower cell of the
-	// instance, which its own cells don't block.
+	// Instance 2 covers (0,0) and (0,1). The move names the lower of these cells, and
+	// the instance's own cells don't block the move.
 	accept(t, s, "MoveInGrid container_id=4 x=0 y=1 to_x=0 to_y=1")
 	expect(t, "one down", Placement{X: 0, Y: 1, Width: 1, Height: 2, ClassID: 3, InstanceID: 2}, placements(t, s, 4)[0])
 	accept(t, s, "MoveInGrid container_id=4 x=0 y=2 to_x=0 to_y=0 rotation=90")

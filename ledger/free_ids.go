@@ -36,8 +36,8 @@ func (f *freeIDs) restart(low int64) {
 	*f = freeIDs{from: low, upto: low}
 }
 
-// next returns the lowest free id that is at least low. No later call may have a low
-// below final.
+// next returns the lowest free id that is at least low. The caller promises that no
+// later call passes a low that is less than final.
 func (f *freeIDs) next(final, low int64, inUse func(id int64) bool) int64 {
 	for ref := f.hole(0); ref != 0 && f.holes.at(ref).id < final; ref = f.hole(0) {
 		f.fill(ref)

@@ -88,7 +88,7 @@ func TestFirstPlaceAfterChanges(t *testing.T) {
 }
 
 // TestFreedCellsAreSearchedAlone repeatedly frees a cell above many full rows.
-// Only the rows around it must be searched again.
+// Only the rows around it may be searched again.
 func TestFreedCellsAreSearchedAlone(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024

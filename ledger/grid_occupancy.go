@@ -1,7 +1,7 @@
 package ledger
 
 // A grid record holds the data of a Grid container in addition to its tree of
-// placements. Once the grid has enough placements to justify them, bits holds two
+// placements. Once the grid has enough placements to justify a bitmap, bits holds two
 // planes of one bit per cell, in which each row is a whole number of words. The first
 // has the occupied cells. The second has the occupied cells below the top row of
 // their placement: going up from such a cell leads to the row of the anchor.

@@ -70,7 +70,7 @@ func TestManyThingsAreLittleWork(t *testing.T) {
 func BenchmarkGridWork(b *testing.B) {
 	const world = `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
 		RegisterClassShape class_id=1 key=1 width=1 height=1; RegisterClassShape class_id=1 key=2 width=2 height=3; `
-	holes := "" // a pattern of columns, with holes of one cell, down to the last rows
+	holes := "" // a pattern of columns, with gaps of one cell between them, down to the last rows
 	for key := int64(100); key < 100+341; key++ {
 		holes += fmt.Sprintf("; RegisterClassShape class_id=1 key=%d width=2 height=1020; AddFungible container_id=1 class_id=1 key=%d quantity=1 x=%d y=0", key, key, 3*(key-100)+1)
 	}

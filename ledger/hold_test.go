@@ -257,8 +257,8 @@ func TestHoldsAndOwners(t *testing.T) {
 	}
 }
 
-// TestOneUnitHeld checks that the digest is different if a held quantity is larger by
-// one unit, or expires a second later, and is the same again once the holds have ended.
+// TestOneUnitHeld checks that the digest is different if a hold has one more unit, or
+// expires a second later, and is the same again once the holds have ended.
 func TestOneUnitHeld(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 200 {

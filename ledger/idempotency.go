@@ -28,8 +28,8 @@ type keyMemory struct {
 
 const streamChunk = 1 << 20
 
-// MaxInlineMetadata is the maximum size of metadata that is remembered with a key in
-// full, in bytes.
+// MaxInlineMetadata is the maximum size, in bytes, of metadata that is remembered in
+// full with its idempotency key.
 const MaxInlineMetadata = 256
 
 // A Spelling tells apart equal metadata that is spelled differently. It is the
@@ -89,9 +89,9 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 	m.rememberAll(e, tx.Key, tx.Metadata)
 }
 
-// firstMade returns the id of the first instance minted. A registration mints none:
-// for it, firstMade returns the id of the class, which a retry might lack, if the
-// state has ever had a name or code, and 0 otherwise, as earlier versions did.
+// firstMade returns the id of the first instance minted. A registration mints none: for
+// it, firstMade returns the id of the class, because the request may not contain it. If
+// the state has never had a name or code, it returns 0, as earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {
 		return tx.Ops[0].Args[0]

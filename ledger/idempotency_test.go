@@ -53,7 +53,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 }
 
 // TestMemoryOfKeysIsBounded checks the formula of docs/ops.md: 84 bytes for
-// each key, the key itself, and its metadata if that has at most 256 bytes,
+// each idempotency key, the key itself, and its metadata if that has at most 256 bytes,
 // otherwise 16 bytes.
 func TestMemoryOfKeysIsBounded(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestMemoryOfKeysIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongMetadataFromAnOldCheckpoint loads keys as version 1 stores them.
+// TestLongMetadataFromAnOldCheckpoint loads idempotency keys as version 1 stores them.
 func TestLongMetadataFromAnOldCheckpoint(t *testing.T) {
 	s := NewState(Config{IdempotencyKeys: 9})
 	for i, n := range []int{10, 256, 257, MaxMetadata} {
@@ -154,7 +154,7 @@ func TestRemembersNothing(t *testing.T) {
 	}
 }
 
-// TestSameHashOtherKey stores a key under the hash of another one.
+// TestSameHashOtherKey stores an idempotency key under the hash of another one.
 func TestSameHashOtherKey(t *testing.T) {
 	s := NewState(Config{IdempotencyKeys: 5})
 	s.Remember(keyed("a", 0), &Outcome{}, 1, 1)

@@ -35,7 +35,7 @@ func TestChosenIDsMakeNoDeepTree(t *testing.T) {
 }
 
 // TestChosenIDsSpread hashes ids that would share a shard and a position under the
-// public hash, and keys that would collide under mixBytes.
+// public hash, and idempotency keys that would collide under mixBytes.
 func TestChosenIDsSpread(t *testing.T) {
 	shards := map[uint64]bool{}
 	for id, found := int64(1), 0; found < 64; id++ {

@@ -86,7 +86,8 @@ func oneMore(tx *ledger.Transaction) *ledger.Op {
 }
 
 // TestDivergenceIsNoticed changes one unit, and replays everything after it
-// unchanged. The merge that moves the unit does not do what the record says.
+// unchanged. The merge then moves one unit more than its record says, so its replay must
+// return a DivergenceError.
 func TestDivergenceIsNoticed(t *testing.T) {
 	words := []string{
 		"RegisterClass class_id=1 name=gold",
@@ -228,7 +229,7 @@ func changeArgument(op *ledger.Op, j int) bool {
 	return true
 }
 
-// allReads returns all reads that concern anything in the model.
+// allReads returns the ledger's replies to all reads of everything in the model.
 func allReads(s *ledger.State, m *modeltest.Model) map[string]modeltest.Reply {
 	replies := map[string]modeltest.Reply{}
 	for _, q := range modeltest.AllQueries(m) {

@@ -78,8 +78,8 @@ func (r *trial) recalled(sent *ledger.Transaction, known ledger.Remembered, want
 	old, _ := r.model.Recall(sent.Key)
 	got := modeltest.Remembered{Tx: old.Tx, Seq: known.Seq, BatchSeq: known.BatchSeq, FirstMinted: known.FirstMinted, Minted: known.Minted}
 	if old.Class != 0 {
-		// The class is 0 if it was registered before anything had a name. Then the
-		// request says which class it is.
+		// FirstMinted holds the class. In the ledger it is 0 if the class was
+		// registered before anything had a name. Then the request says which class it is.
 		if got.Class, got.FirstMinted = known.FirstMinted, 0; got.Class == 0 && old.Tx.Ops[0].Given(0) && old.Tx.Ops[0].Ref == 0 {
 			got.Class = old.Class
 		}

@@ -67,7 +67,7 @@ func (c *coverage) add(o *coverage) {
 	}
 }
 
-const rememberedKeys = 25 // so few that keys are forgotten and used again
+const rememberedKeys = 25 // idempotency keys; so few that some are forgotten and used again
 
 func newTrial(t *testing.T, seed uint64, knobs modeltest.Knobs, seen *coverage) *trial {
 	m := modeltest.New(rememberedKeys)

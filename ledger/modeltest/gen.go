@@ -20,7 +20,7 @@ type Knobs struct {
 	Wild                      float64 // fraction of the choices that ignore the state
 	Refused                   float64 // fraction of the rejected operations that are kept
 	Keyed                     float64 // fraction of the transactions with an idempotency key
-	Repeated                  float64 // fraction of the transactions that repeat an earlier request with a key; at most about half of them are changed
+	Repeated                  float64 // fraction of the transactions that repeat an earlier request with an idempotency key; at most about half of them are changed
 	Permits                   float64 // fraction of the transactions whose sender has a name and may have limited permissions
 	Bulky                     float64 // fraction of the transactions with metadata near the maximum size
 	Names                     float64 // fraction of the containers and classes that are created with names, and of the arguments that use names
@@ -34,7 +34,7 @@ func DefaultKnobs() Knobs {
 		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01, Names: 0.3, Reversals: 0.08}
 }
 
-// A Gen generates random transactions that suit the current state of a model. All
+// A Gen generates random transactions, most of which suit the current state of a model. All
 // of them are well-formed, so the ledger itself must detect what is wrong with
 // them.
 type Gen struct {
@@ -42,7 +42,7 @@ type Gen struct {
 	knobs Knobs
 	model *Model
 	keys  int                  // number of idempotency keys used so far
-	sent  []ledger.Transaction // the latest requests with keys
+	sent  []ledger.Transaction // the latest requests with idempotency keys
 
 	scratch *run // the transaction being generated, applied to a copy of the model
 }
@@ -53,8 +53,8 @@ func NewGen(seed uint64, m *Model, k Knobs) *Gen {
 	return &Gen{rng: rand.New(rand.NewPCG(seed, 0x6c6564676572)), knobs: k, model: m}
 }
 
-// keptRequests is the number of the latest requests with an idempotency key, which may
-// be repeated.
+// keptRequests is how many of the latest requests with an idempotency key are kept, so
+// that they can be repeated.
 const keptRequests = 64
 
 // Next returns a transaction. Its operations, idempotency key and metadata share no

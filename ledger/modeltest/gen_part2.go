@@ -27,7 +27,7 @@ func (g *Gen) text(pool []string) string { return pool[g.rng.IntN(len(pool))] }
 func (g *Gen) newID(d *draft, sort, pool, naming int) {
 	named := g.chance(g.knobs.Names)
 	if named {
-		d.add(naming, 0) // named chooses the text
+		d.add(naming, 0) // Gen.named chooses the text
 	}
 	switch {
 	case named && g.chance(0.5): // the ledger assigns one

@@ -13,8 +13,7 @@ import (
 )
 
 // TestGenReachesEverything runs the generator against the model alone. Each
-// operation must both succeed and fail, and each error code that the state can
-// return must occur.
+// operation must both succeed and fail, and each code of StateCodes must occur.
 func TestGenReachesEverything(t *testing.T) {
 	accepted, refused := map[ledger.OpKind]int{}, map[ledger.OpKind]int{}
 	codes := map[ledger.Code]int{}
@@ -57,7 +56,8 @@ func TestGenReachesEverything(t *testing.T) {
 	t.Logf("accepted: %v", accepted)
 }
 
-// TestGenIsDeterministic generates the same transactions twice.
+// TestGenIsDeterministic checks that two generators with the same seed generate the same
+// transactions.
 func TestGenIsDeterministic(t *testing.T) {
 	make := func() []ledger.Transaction {
 		m := New(20)

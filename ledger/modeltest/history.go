@@ -45,7 +45,7 @@ type Request struct {
 
 // A Read is one read and its result.
 type Read struct {
-	Client string // the states that one client reads, in order, must never go back in time
+	Client string // no read of a client, in order, may show an older state than the one before it
 	Query  Query
 	Seq    uint64 // checkpoint_seq of the response
 	Reply  Reply
@@ -60,8 +60,9 @@ type History struct {
 	Others bool
 }
 
-// Check replays the history against a model and returns all faults in it,
-// joined, or nil. These are faults:
+// Check replays the history against a model and returns the faults that it finds,
+// joined, or nil. It stops at the first faulty commit, because later ones can't be
+// checked. These are faults:
 //   - a commit that no correct ledger could have made, or, unless Others is set, whose
 //     idempotency key no request has,
 //   - an acknowledged request that was lost, applied twice or answered differently,
