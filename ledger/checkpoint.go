@@ -56,8 +56,8 @@ import (
 //	              first minted id, number minted, the key itself, metadata; oldest first
 //	8 hold        id, container_id, class_id, key, quantity, held_seq, expires_at (0: never); by id
 //	9 name        of the container before it, or code of the class before it
-//	10 assigned   next ids to assign to a container and to a class, each minus 2^52; there only
-//	              if a name or code was ever given, and then the first item
+//	10 assigned   next ids to assign to a container and to a class, each minus 2^52; present
+//	              only if a name or code was ever given, and then the first item
 //	11 long key   as key, but metadata longer than 256 bytes is replaced by its length and the
 //	              first 16 bytes of its SHA-256; the log holds the text. Ordered among the keys
 //	12 reversal   commit reversed, commit that reversed it; by the first
@@ -129,8 +129,8 @@ type CheckpointInfo struct {
 }
 
 // usable reports whether a state with room for window idempotency keys can start from
-// the checkpoint. It can if the checkpoint had room for at least as many, or has never
-// forgotten one.
+// the checkpoint. It can if the checkpoint had room for at least as many, or was not
+// full, so that none had been forgotten.
 func (h *CheckpointInfo) usable(window uint64) bool { return h.Window >= window || h.Keys < h.Window }
 
 // marshal returns the 128 bytes of the header.
