@@ -16,7 +16,7 @@ type Knobs struct {
 	Containers, Classes, Keys int     // sizes of the pools of ids
 	MaxOps                    int     // operations in the longest transactions; most are shorter
 	MaxSide, MaxSlots         int64   // of new grids and slot containers
-	MaxShape                  int64   // side of most shapes; some have the maximum size
+	MaxShape                  int64   // longest side of most shapes; some have the maximum size
 	Wild                      float64 // fraction of the choices that ignore the state
 	Refused                   float64 // fraction of the rejected operations that are kept
 	Keyed                     float64 // fraction of the transactions with an idempotency key
