@@ -11,8 +11,8 @@
     print(ledger.read("/v1/read/container/shop/balances"))  # reflects the commit above
 
 Retries can't commit anything twice: every commit has an idempotency key (a random one if you give
-none), and all attempts of one call use the same key. Give your own key, stored with the order it
-pays for, so that you can also repeat the call after your program has crashed.
+none), and all attempts of one call use the same key. Give your own key, and store it with the order
+that the commit pays for, so that you can also repeat the call after your program has crashed.
 
 Addresses may be lists; if a daemon does not respond, or is not the writer, the next one is tried.
 A Ledger may be used by any number of threads.
@@ -63,7 +63,7 @@ class OutcomeUnknown(LedgerError):
 
 
 class _Later(OSError):
-    """An error response to a request that may succeed on a retry. code is None if the ledger did not send it."""
+    """An error response to a request that may succeed on a retry. The code is None if the response did not come from the ledger."""
 
     def __init__(self, message, code, retry_after):
         super().__init__(message)
@@ -75,7 +75,7 @@ class Refused(LedgerError):
 
     def __init__(self, status, error):
         super().__init__(error.get("message", ""))
-        self.status = status  # the HTTP status; 0 for one of many results
+        self.status = status  # the HTTP status; 0 for a result of commit_all
         self.code = error.get("code", "")
         self.details = error.get("details") or {}
         self.operation_index = error.get("operation_index")
@@ -109,7 +109,7 @@ class Ledger:
     write, read  URL or list of URLs of write and read daemons
     token        bearer token, if the daemons require one
     ca           PEM file of the root certificate, for https
-    timeout      seconds for one attempt
+    timeout      seconds that an attempt waits for a connection, or for more of a response
     give_up      seconds until a call ends with Unavailable or OutcomeUnknown
     """
 
@@ -229,7 +229,7 @@ class Ledger:
         return "?" + urllib.parse.urlencode(query) if query else ""
 
     def _call(self, kind, method, path, body=None, key=None):
-        """Sends a request until a daemon accepts or rejects it, or time runs out. Only a request with a key changes anything."""
+        """Sends a request until it has a final response, or time runs out. Only a request with a key changes anything."""
         tries, unknown, going = _Tries(self, kind, self._give_up), False, True
         data = _dump(body) if body is not None else None
         while going:
@@ -419,7 +419,7 @@ class _Stream:
                 raise ValueError("the stream of results was cut short")
             result = json.loads(line)
             error = result.get("error")
-            if error and error["details"].get("lines_answered") == answered:  # why the daemon ends the stream
+            if error and error["details"].get("lines_answered") == answered:  # it says why the daemon ends the stream
                 self.doubtful = max(0, doubtful - answered)  # it has executed no further line
                 if error["code"] in ("Unauthorized", "Forbidden"):
                     raise refusal(0, error)
@@ -485,7 +485,7 @@ def _dump(value):
 
 
 def _answer(response):
-    """Returns the JSON object of a response, or None if it has none: the ledger did not send it."""
+    """Returns the JSON object of a response, or None if it has none, because it did not come from the ledger."""
     text = response.read()
     try:
         answer = json.loads(text)

@@ -18,7 +18,7 @@
  *
  * Integers are exact: those beyond 2^53 are bigint, in both directions. Retries can't commit anything twice: every commit
  * has an idempotency key (a random one if you give none), and all attempts of one call use the same key. Give your own
- * key, stored with the order it pays for, so that you can also repeat the call after your program has crashed.
+ * key, and store it with the order that the commit pays for, so that you can also repeat the call after your program has crashed.
  *
  * Addresses may be lists; if a daemon does not respond, or is not the writer, the next one is tried.
  */
@@ -55,7 +55,7 @@ export class OutcomeUnknown extends LedgerError {
 
 /** The ledger rejected the request, and nothing changed. docs/api.md lists the codes. */
 export class Refused extends LedgerError {
-  /** The HTTP status; 0 for one of many results. */
+  /** The HTTP status; 0 for a result of commitAll. */
   readonly status: number;
   readonly code: string;
   readonly details: JsonObject;
@@ -261,7 +261,7 @@ export class Ledger {
     return all.size ? "?" + all : "";
   }
 
-  /** Sends a request until a daemon accepts or rejects it, or time runs out. Only a request with a key changes anything. */
+  /** Sends a request until it has a final response, or time runs out. Only a request with a key changes anything. */
   private async call(
     kind: "write" | "read", method: string, path: string, body?: JsonObject, key = body?.idempotency_key as string | undefined,
   ): Promise<JsonObject> {
@@ -350,7 +350,7 @@ class Tries {
   }
 }
 
-/** An error response to a request that may succeed on a retry. The code is "" if the ledger did not send it. */
+/** An error response to a request that may succeed on a retry. The code is "" if the response did not come from the ledger. */
 class Later extends Error {
   readonly code: string;
   readonly retryAfter?: string | null;
@@ -444,7 +444,7 @@ class Stream {
       rest = results.pop()!;
       for (const line of results) {
         const result = parseJson(line), error = result.error as JsonObject | undefined;
-        if (error && (error.details as JsonObject).lines_answered === answered) { // why the daemon ends the stream
+        if (error && (error.details as JsonObject).lines_answered === answered) { // it says why the daemon ends the stream
           this.doubtful = Math.max(0, doubtful - answered); // it has executed no further line
           if (error.code === "Unauthorized" || error.code === "Forbidden") throw new Refused(0, error);
           return;
@@ -533,7 +533,7 @@ function exact(digits: string): Integer {
   return Number.isSafeInteger(n) ? n : BigInt(digits);
 }
 
-/** Returns the JSON object of a response, or null if it has none: the ledger did not send it. */
+/** Returns the JSON object of a response, or null if it has none, because it did not come from the ledger. */
 function parseAnswer(text: string): JsonObject | null {
   try {
     const answer: Json = parseJson(text);

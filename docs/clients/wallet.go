@@ -182,7 +182,7 @@ func main() {
 	w := wallets{client.New(o)}
 	euro := client.Args{"request": client.Args{"name": "Euro", "code": currency, "decimals": 2}}
 	_, err := w.do(context.Background(), "wallet-service/currency", "RegisterClass", euro)
-	if err != nil && client.Code(err) != "NameTaken" { // else another program has registered it
+	if err != nil && client.Code(err) != "NameTaken" { // NameTaken: another program has registered it
 		log.Fatal(err)
 	}
 	http.HandleFunc("POST /users/{user}", handler(w.open))

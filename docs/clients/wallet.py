@@ -68,7 +68,7 @@ def path(user):
 
 
 def parse(amount):
-    """Returns an amount such as "12.50" in cents; more digits than the currency has are an error."""
+    """Returns an amount such as "12.50" in cents. An amount with more decimals than the currency has is an error."""
     try:
         cents = Decimal(amount if isinstance(amount, str) else None).scaleb(CENTS)
     except (NotANumber, TypeError, ValueError):

@@ -29,7 +29,7 @@ class Wallets {
   async start() {
     const euro = { name: "Euro", code: CURRENCY, decimals: DECIMALS };
     await this.ledger.commit([op("RegisterClass", { request: euro })], { key: "wallet-service/currency" }).catch((e) => {
-      if (!(e instanceof Refused && e.code === "NameTaken")) throw e; // else another program has registered it
+      if (!(e instanceof Refused && e.code === "NameTaken")) throw e; // NameTaken: another program has registered it
     });
   }
 
