@@ -291,7 +291,7 @@ func meantCommands(table []command, words []string) []string {
 	return near
 }
 
-// secondWord finds a command by its second word, in singular or plural. It prefers
+// secondWord finds a command by its second word, in the singular or the plural. It prefers
 // reads.
 func secondWord(table []command, word string) (meant string) {
 	for _, spelled := range []string{word, word + "s", word + "es", strings.TrimSuffix(word, "s")} {

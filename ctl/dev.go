@@ -82,7 +82,7 @@ func (d *dev) run(c *call) error {
 	if ended := daemons.wait(); ended != nil {
 		err = ended // the cause of err
 	} else if asked.Err() != nil {
-		return nil // stopping interrupted requests: ignore their errors
+		return nil // the signal interrupted requests: ignore their errors
 	}
 	for cause, who := range map[error]string{wal.ErrLocked: "write daemon", wal.ErrNameTaken: "ledgerctl dev"} {
 		if errors.Is(err, cause) {

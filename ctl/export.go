@@ -85,7 +85,7 @@ func (e *export) begin(c *call) (int64, error) {
 }
 
 // writeTransaction writes the transaction of a commit, without the fields that the ledger
-// decides again at import.
+// determines again on import.
 func writeTransaction(out *json.Encoder, commit []byte) (err error) {
 	var made struct {
 		Operations json.RawMessage `json:"operations"`

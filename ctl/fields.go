@@ -189,7 +189,8 @@ var effects = []struct{ field, words string }{
 	{"reversed_by", ", reversed by $reversed_by"},
 }
 
-// changed describes the fields of a history entry other than amounts.
+// changed describes the effects of a history entry other than a stack's change, or describes
+// a location.
 func (c *call) changed(e entry) (words string, err error) {
 	show := func(name string) string {
 		if name == "direction" {

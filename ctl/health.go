@@ -26,7 +26,7 @@ var healthCommand = command{
 	Setup:    setup((*which).health),
 }
 
-// which says which daemons a command asks: both if no flag is given.
+// which says which daemons a command asks: both unless exactly one flag is given.
 type which struct{ write, read bool }
 
 func (w *which) declare(set *flag.FlagSet) {

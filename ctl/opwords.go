@@ -11,7 +11,7 @@ import (
 
 // words returns an operation in the form of -op: its name, then name=value for each
 // argument, in order. It calls show, such as argValue, for the values. The arguments inside
-// "request" are shown without it.
+// "request" are shown without that name.
 func (o operation) words(show func(name string, value json.RawMessage) string) (string, error) {
 	words := o.Op
 	var add func(name string, value json.RawMessage) error

@@ -141,7 +141,8 @@ func (r *readRun) one(c *call, path string, q url.Values) error {
 	return c.showItem(e, r.fields)
 }
 
-// pages shows one page of a list, or all pages. As JSON, each page is a line.
+// pages shows one page of a list, or all pages. As JSON, each page is a line. As NDJSON, each
+// entry is a line.
 func (r *readRun) pages(c *call, path string, q url.Values) error {
 	fields := r.fields
 	if c.csv() {

@@ -135,7 +135,7 @@ func (g *gridPicture) draw(out *bufio.Writer, step int) {
 			}
 		}
 	}
-	every := (len(strconv.Itoa(g.x+g.width-1)) + step) / step // columns from one number to the next, with room for a space
+	every := (len(strconv.Itoa(g.x+g.width-1)) + step) / step // cells from one number to the next, with room for a space
 	head := strings.Repeat(" ", g.margin())
 	for x := 0; x < g.width; x += every {
 		head += fmt.Sprintf("%-*d", every*step, g.x+x)

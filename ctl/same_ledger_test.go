@@ -87,7 +87,7 @@ func gated(t *testing.T, clients map[string][]string) (as func(client string, wo
 }
 
 // TestSameLedgerWithoutScope checks that without the scope log the amount is committed,
-// although the ledgers can't be compared, and that a dry run reports that.
+// although the ledgers can't be compared, and that a dry run names the missing scope.
 func TestSameLedgerWithoutScope(t *testing.T) {
 	t.Parallel()
 	as := gated(t, map[string][]string{"usual": {"-scopes", "commit,read"}, "admin": {"-scopes", "admin"}})

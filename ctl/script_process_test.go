@@ -15,7 +15,7 @@ import (
 // have about 650 commands, and starting a process for each took most of their time.
 const asMany = "LEDGERCTL_TEST_RUN_MANY"
 
-// A commandRun is one run of ledgerctl in a process that runs many.
+// A commandRun is one run of ledgerctl, by default in a process that runs many.
 type commandRun struct {
 	Args, Env []string
 	Stdin     string // path of a file

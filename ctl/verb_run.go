@@ -183,8 +183,8 @@ func spelled(t ledger.ArgType, value string) string {
 	return value
 }
 
-// minorUnits converts an amount to the smallest units of the class, or of the class of the
-// hold.
+// minorUnits converts an amount to the smallest units of the given class, or of the class
+// of the given hold.
 func (c *call) minorUnits(amount string, given map[string]string) (string, error) {
 	whole, fraction, point := strings.Cut(amount, ".")
 	if strings.Trim(whole+fraction, "0123456789") != "" || whole == "" || point && fraction == "" {

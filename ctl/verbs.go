@@ -14,14 +14,14 @@ import (
 // table of operations.
 type verb struct {
 	word string
-	// args has the arguments as WORD=ARGUMENT, with an argument of the operation. With
+	// args has words as WORD=ARGUMENT, where ARGUMENT is an argument of the operation. With
 	// a|b, an integer is argument a, and anything else is b. With b,c the word has two
 	// parts, separated by a comma if there is also a |, and otherwise by an x.
 	args           string
 	kinds          []ledger.OpKind // the first one whose required arguments are all given is used
 	purpose, notes string
 	examples       [2]string
-	path           string              // endpoint of a registration, whose body is the arguments alone; "" for others
+	path           string              // endpoint of a registration, whose body has the arguments at its top level; "" for others
 	flags          map[string]verbFlag // by argument: flags that differ from verbFlags, and flags for arguments that are also words
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoLogThere checks that every command for a log reports that there is none, and
-// creates nothing, neither in the directory nor in its target.
+// TestNoLogThere checks that every command for a log reports that the directory has none,
+// and creates nothing in the directory or in its target.
 func TestNoLogThere(t *testing.T) {
 	root := t.TempDir()
 	path := func(name string) string { return filepath.Join(root, name) }
