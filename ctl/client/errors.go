@@ -17,8 +17,8 @@ import (
 
 // Refused is the error for a request that the ledger rejected. Nothing changed. docs/api.md lists the codes.
 type Refused struct {
-	Status         int             `json:"-"`    // of the response; 0 for one of many results
-	URL            string          `json:"-"`    // of the request, without the query; "" for one of many results
+	Status         int             `json:"-"`    // of the response; 0 in a Verdict
+	URL            string          `json:"-"`    // of the request, without the query; "" in a Verdict
 	Code           string          `json:"code"` // "" if the response is not from a ledger
 	Message        string          `json:"message"`
 	Details        json.RawMessage `json:"details"`

@@ -52,7 +52,7 @@ const (
 
 // Feed yields every commit, in order, until ctx is done. It replaces lost connections. A commit counts as processed when
 // the caller asks for the next one. After a crash, the commit that was being processed is yielded again. So process
-// commits idempotently, such as by their GlobalSeq.
+// commits idempotently, for example by their GlobalSeq.
 func (c *Client) Feed(ctx context.Context, o FeedOptions) iter.Seq2[Commit, error] {
 	return func(yield func(Commit, error) bool) {
 		if o.Base == "" {

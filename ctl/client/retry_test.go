@@ -155,7 +155,7 @@ func deadAddress(t *testing.T) string {
 
 // TestAddresses checks that a request is sent to the next address, with the same key,
 // if there is no connection, or if the daemon is a standby. The client must then keep
-// using the address that responded.
+// using the address of the writer.
 func TestAddresses(t *testing.T) {
 	standby, writer := newSite(t, standsBy), newSite(t, writes)
 	c := New(Options{})

@@ -30,8 +30,8 @@ func TestStreamStaysOpen(t *testing.T) {
 	})
 }
 
-// TestStreamBreaksAtOpening checks that a connection that breaks before the response is noticed at once, although a
-// transport waits for the end of the request body.
+// TestStreamBreaksAtOpening checks that the client notices at once if a connection breaks before there is a response,
+// although a transport waits for the end of the request body.
 func TestStreamBreaksAtOpening(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
