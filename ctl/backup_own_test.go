@@ -53,7 +53,7 @@ func (d *devLog) run(code int, args ...string) string {
 }
 
 // content returns the CRC of every file in the directory. It does not return the
-// contents, because allocating the 64 MiB of each segment would take long.
+// contents, because allocating the 64 MiB of each segment would take too long.
 func (d *devLog) content() map[string]uint32 {
 	all := map[string]uint32{}
 	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {

@@ -100,8 +100,8 @@ func TestBatchFlowStops(t *testing.T) {
 	}
 }
 
-// forward returns the URL of a proxy to a daemon. copy copies the responses of a
-// connection.
+// forward returns the URL of a proxy to a daemon. The proxy calls the function copy to
+// copy the responses of a connection.
 func forward(t *testing.T, to string, copy func(client io.Writer, server io.Reader)) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -75,7 +75,7 @@ type resuming struct {
 	body  bool // the file is the body of a batch request
 }
 
-// newResuming returns a batch of n lines, of which the fourth is rejected. Each other line moves as many units as its
+// newResuming returns a batch of n lines, of which the fourth is rejected. Each of the others moves as many units as its
 // number.
 func newResuming(t *testing.T, n int, with func(*writer.Config)) *resuming {
 	t.Chdir(t.TempDir())
@@ -166,8 +166,8 @@ func TestResumeRejectsMovedLines(t *testing.T) {
 	}
 }
 
-// TestResumeAfterKill checks that a batch that was killed is completed exactly, even if the ledger remembers few keys. A
-// file that has since been changed is rejected, as long as it is not known which lines were committed.
+// TestResumeAfterKill checks that a batch that was killed is completed, with each line committed once, even if the ledger
+// remembers few keys. A file that has since been changed is rejected, as long as it is not known which lines were committed.
 func TestResumeAfterKill(t *testing.T) {
 	const lines = 5000
 	r := newResuming(t, lines, func(c *writer.Config) { c.IdempotencyKeys = 2*resumeStep + 100 })

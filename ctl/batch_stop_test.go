@@ -47,8 +47,8 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Every write to a fullOutput returns the error in fail. The first write also
-// calls the function in then.
+// A fullOutput is a writer. Every write returns the error in the field fail, and the
+// first write also calls the function in the field then.
 type fullOutput struct {
 	fail error
 	then func()

@@ -113,7 +113,7 @@ func (b *bench) run(c *call) error {
 }
 
 // ask asks the user to confirm that bench may load a ledger with commits, unless -yes was
-// given or bench made its first commit.
+// given or bench made the first of them.
 func (b *bench) ask(c *call) error {
 	commits, err := c.commits()
 	if err != nil || b.yes || commits == 0 || b.began(c) {
