@@ -82,7 +82,7 @@ func lineRange(first, last int) string {
 }
 
 // lines yields the lines of the input, in slices of lines that are available together. The
-// bool reports whether more are available without waiting. At the end it sets b.ended.
+// bool reports whether more are available without waiting. At the end, lines sets b.ended.
 func (b *batch) lines(yield func([]client.Line, bool) bool) {
 	var run []client.Line
 	var text []byte // text of the lines to yield
@@ -113,7 +113,7 @@ func (b *batch) lines(yield func([]client.Line, bool) bool) {
 	}
 }
 
-// line converts a line of the input to the form in which it is sent. The result's text is
+// line converts a line of the input to the form in which it is sent. The text to send is
 // appended to the given buffer. A line that is not JSON would make a whole batch request
 // invalid, so it is not sent: its result, a rejection, is already in Given.
 func (b *batch) line(text, line []byte, number int, tx *ledger.Transaction) ([]byte, client.Line) {

@@ -38,14 +38,15 @@ const resumeStep = 400 // the position is saved after about this many lines; see
 
 // A resumeMark keeps the position of the runs over a file. The methods isDone, reached,
 // send, result and end of a nil *resumeMark do nothing. The goroutine that sends lines also
-// saves the position. Once that goroutine has ended, end saves the position a last time.
+// saves the position. Once that goroutine has ended, end saves the position for the last
+// time.
 type resumeMark struct {
 	file    string     // as given
 	path    string     // of the note
 	earlier resumeNote // saved by earlier runs
 	covers  bool       // each line is covered by a note before it is sent; not for lines from a pipe
 	seen    uint64     // hash of the skipped lines
-	checked bool       // seen was compared with that of the earlier runs
+	checked bool       // seen was compared with earlier.Sum
 
 	mu      sync.Mutex // guards the fields below
 	changed *sync.Cond // there was a result, or nothing more is to be sent

@@ -19,8 +19,8 @@ import (
 	"assetledger/server/writer"
 )
 
-// TestResumeWithFewKeys checks that a file with more lines than the ledger remembers keys
-// is committed once, however its runs end. Failed lines are sent again, and a file whose
+// TestResumeWithFewKeys checks that a file with more lines than the number of keys that the
+// ledger remembers is committed once, however its runs end. Failed lines are sent again, and a file whose
 // lines have changed is rejected.
 func TestResumeWithFewKeys(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -235,7 +235,7 @@ func TestStoppedRunSavesItsPosition(t *testing.T) {
 	}
 }
 
-// TestResumeNote checks that notes which are damaged, or of another ledger or name, are rejected before a line is sent.
+// TestResumeNote checks that notes that are damaged, belong to another ledger or have another name are rejected before a line is sent.
 func TestResumeNote(t *testing.T) {
 	r := newResuming(t, 10, nil)
 	r.run(r.lines, exitRefused, "", sumTo(10)-4)

@@ -66,7 +66,7 @@ func TestBatchSplitsLines(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			args := append([]string{"batch", "-f", input, "-write-url", daemon.URL}, c.args...)
 			code := Main(args, nil, &stdout, &stderr, func(string) (string, bool) { return "", false })
-			daemon.Close() // waits for the handler, so that the slice sizes no longer changes
+			daemon.Close() // waits for the handler, which appends to sizes
 			if code != c.code || !slices.Equal(sizes, c.sizes) || !strings.Contains(stderr.String(), c.stderr) {
 				t.Errorf("exit code %d, requests %v, standard error %q; want %d, %v, %q", code, sizes, &stderr, c.code, c.sizes, c.stderr)
 			}

@@ -62,8 +62,8 @@ var benchNames = [benchKinds]string{"single", "batch", "stream", "read"}
 
 const longestBench = time.Hour
 
-// A bench uses only containers that it has created itself. Their ids begin at a random one,
-// and the run fails if one of them exists already.
+// A bench uses only containers that it has created itself. Their ids begin at a random
+// number, and the run fails if one of these containers exists already.
 type bench struct {
 	clients, containers, batch number
 	duration                   duration

@@ -30,7 +30,7 @@ type realDaemons struct {
 	stop              func() // returns when both have stopped
 }
 
-// catchUp waits until the read daemon has applied all commits, if the daemons run.
+// catchUp waits until the read daemon has applied all commits, if the daemons are running.
 func (d *realDaemons) catchUp(t *testing.T) {
 	t.Helper()
 	if d == nil || !d.running {
@@ -129,7 +129,7 @@ func keepPort(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { syscall.Close(socket) })
-	syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) // earlier connections may not be forgotten yet
+	syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) // the kernel may still remember earlier connections
 	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
 		t.Log(err) // another process has taken the port
 	}

@@ -14,8 +14,8 @@ import (
 	"assetledger/wal"
 )
 
-// TestTargetIsTheLog checks that commands that write to another directory reject the log
-// itself as the target, with the exit code for wrong usage.
+// TestTargetIsTheLog checks that commands that write to another directory reject the log's
+// own directory and those in it, with the exit code for wrong usage.
 func TestTargetIsTheLog(t *testing.T) {
 	dir := t.TempDir()
 	makeLog(t, dir, 64<<10, containers(t, 3, 1))

@@ -19,8 +19,8 @@ func event(w http.ResponseWriter, seq int) {
 	fmt.Fprintf(w, "id: %d\ndata: {\"global_seq\":%d}\n\n", seq, seq)
 }
 
-// newFeed returns a client of a daemon that serves each connection with the next function. asked gets the query and
-// Last-Event-ID of each connection.
+// newFeed returns a client of a daemon that serves each connection with the next function, and further ones with the last.
+// asked gets the query and Last-Event-ID of each connection.
 func newFeed(t *testing.T, connections ...func(http.ResponseWriter)) (c *Client, asked *[]string) {
 	asked = new([]string)
 	var mu sync.Mutex // an abandoned connection may still be served

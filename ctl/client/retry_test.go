@@ -185,7 +185,7 @@ func TestAddresses(t *testing.T) {
 }
 
 // TestSubmit checks that a request that may have taken effect is sent to another address only if n allows a second
-// attempt, and that the doubt is reported.
+// attempt, and that its outcome is reported as unknown.
 func TestSubmit(t *testing.T) {
 	for _, tries := range []int{1, MaxTries} {
 		broken, writer := newSite(t, cutsOff), newSite(t, writes)

@@ -48,7 +48,7 @@ func TestStreamBreaksAtOpening(t *testing.T) {
 	}
 }
 
-// TestStreamOwnLine checks that the daemon's last line is recognized by its correct number of results.
+// TestStreamOwnLine checks that a line is recognized as the daemon's last one only if it has the correct number of results.
 func TestStreamOwnLine(t *testing.T) {
 	for line, own := range map[string]bool{
 		`{"error":{"code":"ShuttingDown","message":"x","details":{"lines_answered":2}}}`:                 true,
