@@ -29,7 +29,7 @@ stop() {
 	wait "$1"
 }
 
-# stop_all: stops the processes that start has started, if they still run; for an EXIT trap.
+# stop_all: stops the processes that start has started, if they are still running; for an EXIT trap.
 stop_all() {
 	local p
 	for p in "${pids[@]}"; do kill -TERM "$p" 2>/dev/null || true; done
