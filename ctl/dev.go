@@ -225,7 +225,7 @@ func (d *dev) plant(c *call) error {
 		return err
 	}
 	if last > 0 {
-		c.say("%s already has %d commits, so -seed adds none", d.dir, last)
+		c.say("%s already has %s, so -seed adds none", d.dir, count(last, "commit"))
 		return nil
 	}
 	for i, line := range bytes.Split(bytes.TrimSpace(text), []byte{'\n'}) {

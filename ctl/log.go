@@ -63,7 +63,7 @@ func (l *logFlags) archive(c *call, to string, keys int) error {
 		}
 	}
 	if err == nil {
-		c.say("moved %d segments that end before commit %d to %s", len(report.Moved), report.Below, to)
+		c.say("moved %s, all before commit %d, to %s", count(len(report.Moved), "segment"), report.Below, to)
 	}
 	if err == nil && report.Held != "" {
 		c.say("the segments from commit %d on are kept for the read daemon %s, which has not applied them yet", report.Below, report.Held)

@@ -50,7 +50,7 @@ func (l *logFlags) repair(c *call, accept bool) error {
 	}
 	sum := "no commit is lost"
 	if plan.Lost > 0 {
-		sum = fmt.Sprintf("%d commits after commit %d are lost; %d of them can still be read and are listed", plan.Lost, plan.Kept, readable)
+		sum = fmt.Sprintf("the loss is %s after commit %d, of which %d can still be read (see the list)", count(plan.Lost, "commit"), plan.Kept, readable)
 	}
 	if !accept {
 		return exitf(exitDamaged, "nothing was changed; with -accept-loss %s", sum)

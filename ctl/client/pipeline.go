@@ -277,7 +277,7 @@ func (p *pipeline) ended(s *stream) error {
 }
 
 // notTried is the result of the lines that the daemon did not read, because OnError is stop and an earlier line failed.
-const notTried = `{"error":{"code":"NotAttempted","message":"Not tried, since an earlier transaction failed and -on-error is stop.","details":{}}}` + "\n"
+const notTried = `{"error":{"code":"NotAttempted","message":"Not tried, because an earlier transaction failed and on_error is stop.","details":{}}}` + "\n"
 
 // results handles the next results, which arrive in the order of the lines.
 func (p *pipeline) results(s *stream, lines []byte) error {

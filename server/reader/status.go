@@ -64,7 +64,7 @@ func (s *statusWatch) look(gone <-chan struct{}) ledgerSeen {
 	l.free = wal.DiskFree(s.dir)
 	l.writers = s.writers.ask(context.Background()) // all waiting requests share the result, so it must not depend on the context of the first
 	if l.bad != nil && (s.last.bad == nil || s.last.bad.Error() != l.bad.Error()) {
-		s.log.Warn("the directory of the log can't be read", "err", l.bad)
+		s.log.Warn("the directory of the log can't be read", "error", l.bad)
 	}
 	s.last, s.at = l, time.Now()
 	return l
