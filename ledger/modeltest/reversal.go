@@ -145,7 +145,7 @@ func (m *Model) ReversedBy(seq uint64) uint64 { return m.reversedBy[seq] }
 func (m *Model) OpsOf(seq uint64) []ledger.Op { return m.commits[seq-1].ops }
 
 // MayChange reports whether later commits can change what an operation of kind k left,
-// so that its reversal fails.
+// so that its reversal fails with NotReversible.
 func MayChange(k ledger.OpKind) bool {
 	switch k {
 	case ledger.CreateContainer, ledger.HoldFungible, ledger.Attach, ledger.PlaceInSlot, ledger.SwapSlots, ledger.PlaceInGrid, ledger.MoveInGrid:
