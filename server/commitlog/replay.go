@@ -55,8 +55,8 @@ type Replayer struct {
 	at     int64  // time of the batch, in Unix nanoseconds
 	record func(seq uint64, record []byte) error
 
-	// Records that have been decoded, and whose data is being prefetched, but that
-	// have not been applied yet. The first of them is commit state.Seq()+1. The
+	// Records that have been decoded, but not applied yet. Their data is prefetched
+	// when they are applied together. The first of them is commit state.Seq()+1. The
 	// memory is reused.
 	ahead   [PrefetchAhead]ledger.Record
 	decoded int
