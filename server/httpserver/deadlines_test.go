@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A pipeConn is one end of an in-memory connection, with the deadlines of its synctest bubble.
+// A pipeConn is one end of an in-memory connection. In a synctest bubble, its deadlines
+// follow the clock of the bubble.
 type pipeConn struct{ net.Conn }
 
 func (pipeConn) RemoteAddr() net.Addr { return &net.UnixAddr{} }
@@ -217,8 +218,8 @@ type toldConn struct {
 
 func (c *toldConn) SetReadDeadline(t time.Time) error { c.told = t; return nil }
 
-// TestDeadlineBesideSweep checks that a deadline that is cleared while a sweep finds
-// that it has passed has no effect afterwards.
+// TestDeadlineBesideSweep checks that a deadline has no effect after it was cleared,
+// even if at the same moment a sweep found that it had passed.
 func TestDeadlineBesideSweep(t *testing.T) {
 	s, door, _ := boundOf(t, 1)
 	raw := &toldConn{}
