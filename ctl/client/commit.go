@@ -201,8 +201,8 @@ func (c *Client) call(ctx context.Context, r Request) (*Answer, error) {
 	return nil, &Unavailable{err}
 }
 
-// Submit sends a request at most n times, as Try does. n must be 1 for a request to commit a transaction that has no
-// idempotency key. If the request failed, unknown reports whether it may have taken effect.
+// Submit sends a request at most n times, as Try does. If the request commits a transaction without an idempotency key, n
+// must be 1. If the request failed, unknown reports whether it may have taken effect.
 func (c *Client) Submit(ctx context.Context, r Request, n int, again func(why error)) (a *Answer, unknown bool, err error) {
 	a, err = c.Try(ctx, n, again, func() (*Answer, error) {
 		a, err := c.attempt(ctx, r)
