@@ -2,8 +2,9 @@
 // files of root certificates, client certificates and tokens. The connections
 // are those of ctl/client, which imports no other package of this module.
 //
-// The main invariant: no certificate is silently ignored. Settings with certificates
-// are rejected if the connection would go to another machine in plain text.
+// The main invariant: no certificate is silently ignored on a connection to another
+// machine. Settings with certificates are rejected if that connection would be in
+// plain text.
 package httpclient
 
 import (
