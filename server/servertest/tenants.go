@@ -26,8 +26,8 @@ const (
 	{"op":"MintInstance","args":{"class_id":2,"container_id":77,"slot_index":0}},
 	{"op":"MintInstance","args":{"class_id":2,"container_id":88}},
 	{"op":"AddFungible","args":{"container_id":8,"class_id":1,"key":0,"quantity":4242424242}}],"idempotency_key":"eight","metadata":{"secret":4242424242}}`
-	// IsEights is a transaction that is accepted only while owner 8 owns exactly
-	// what OfEight created.
+	// IsEights is a transaction that is accepted only while containers 8 and 88
+	// hold exactly what OfEight put into them.
 	IsEights = `{"operations":[{"op":"RemoveFungible","args":{"container_id":8,"class_id":1,"key":0,"quantity":4242424242}},{"op":"RemoveContainer","args":{"container_id":8}},
 	{"op":"BurnInstance","args":{"instance_id":2}},{"op":"RemoveContainer","args":{"container_id":88}}]}`
 )
