@@ -41,7 +41,7 @@ type Writer struct {
 	place    place
 	quota    quota
 	mirrors  []commitlog.Mirror // live copies on other hosts
-	signs    map[string]sign    // last signs of all announced copies
+	signs    map[string]sign    // last sign of life of each announced copy
 	retries  uint64             // repeated attempts to append
 }
 
