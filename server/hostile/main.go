@@ -1,6 +1,6 @@
 // Command hostile attacks a ledger of its own. It prints the latency of a well-behaved
-// client's commits, how many of them were rejected, and the highest memory of the
-// daemons. The figures in the table in SECURITY.md come from this command.
+// client's commits, how many of them were rejected, and the peak memory use of each
+// daemon. The figures in the table in SECURITY.md come from this command.
 //
 //	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together] [-defaults]
 //
