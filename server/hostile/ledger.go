@@ -137,7 +137,7 @@ type measured struct {
 // noticed is the effect of an attack.
 type noticed struct {
 	measured
-	write, read int64 // highest memory of the daemons, in bytes
+	write, read int64 // peak memory use of the daemons, in bytes
 }
 
 func (n *noticed) quantile(q float64) time.Duration {
