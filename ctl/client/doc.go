@@ -10,7 +10,8 @@
 //	Close
 //
 // Every method that sends requests takes a context. Timeout limits one attempt, GiveUp limits a call with all its attempts, and the context
-// limits both.
+// limits both. In CommitAll, GiveUp begins again with each outcome. Feed has neither limit: it replaces lost connections until
+// its context is done.
 //
 // A call is retried if there is no response, if its status is 500 or more, or if it is 425 because the read daemon has not
 // applied the client's own commit yet. The first four pauses are short. Then they grow exponentially, with jitter. They

@@ -50,9 +50,10 @@ const (
 	feedLasted  = 15 * time.Second // connections to a healthy daemon last at least this long
 )
 
-// Feed yields every commit, in order, until ctx is done. It replaces lost connections. A commit counts as processed when
-// the caller asks for the next one. After a crash, the commit that was being processed is yielded again. So process
-// commits idempotently, for example by their GlobalSeq.
+// Feed yields every commit after the position in o, in order, until ctx is done. It replaces lost connections. If there is
+// an error, it is yielded last. A commit counts as processed when the caller asks for the next one. After a crash, a feed
+// with a Cursor yields the commit that was being processed again. So process commits idempotently, for example by their
+// GlobalSeq.
 func (c *Client) Feed(ctx context.Context, o FeedOptions) iter.Seq2[Commit, error] {
 	return func(yield func(Commit, error) bool) {
 		if o.Base == "" {
@@ -73,7 +74,7 @@ type feed struct {
 	o         FeedOptions
 	last      int64 // the last processed commit
 	connected bool
-	moved     bool    // the last connection lasted for feedLasted, or a commit arrived
+	moved     bool    // a commit was processed on the last connection or, if Within is 0, that connection lasted for feedLasted
 	answer    *Answer // rejection of the last connection; nil: it was not rejected
 	yield     func(Commit, error) bool
 }
@@ -122,8 +123,8 @@ func (f *feed) run(ctx context.Context) error {
 	}
 }
 
-// connection receives commits over one connection. If it ends, or is rejected with a status of 500 or more, the error is a
-// *NoAnswer.
+// connection receives commits over one connection. If it can't be made, breaks, ends, or is rejected with a status of 500 or
+// more, the error is a *NoAnswer.
 func (f *feed) connection(ctx context.Context) (err error) {
 	const path = "/v1/read/commits"
 	ctx, cancel := context.WithCancel(ctx)

@@ -59,7 +59,7 @@ func (e *Unanswered) Unwrap() error { return e.Err }
 // over source in another goroutine, so source may wait for new lines. Lines that are too long for a stream are sent in
 // batch requests, and so are all lines if the daemon's version does not support streams.
 //
-// A broken stream is replaced. A line is sent again if it is known not to have taken effect, or if it has an idempotency
+// A broken stream is replaced. A line is sent again only if it is known not to have taken effect, or if it has an idempotency
 // key. If there is an error, it is an *Unanswered, and is yielded last.
 func (c *Client) CommitLines(ctx context.Context, source iter.Seq2[[]Line, bool], o LinesOptions) iter.Seq2[Answered, error] {
 	return func(yield func(Answered, error) bool) {

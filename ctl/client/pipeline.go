@@ -333,7 +333,8 @@ func (p *pipeline) result(url string, raw []byte, more bool) error {
 	return p.passGiven()
 }
 
-// holds reports whether a line is to be sent again: it had no effect, or it may have had one, but has a key.
+// holds reports whether a line is to be sent again, because a retry may succeed and is safe: the line had no effect, or it may
+// have had one, but has a key.
 func (p *pipeline) holds(l *Line, refused *Refused) bool {
 	switch {
 	case refused == nil || p.refused:

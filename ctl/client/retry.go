@@ -19,7 +19,7 @@ const (
 	mostRetryAfter = 30 * time.Second
 )
 
-// Try calls ask up to n times, with pauses, until there is a response that a retry would not change. It returns the last
+// Try calls ask up to n times, with pauses, until there is a result that a retry would not change. It returns the last
 // result. It does not begin a pause that would exceed ctx's deadline. If the function again is not nil, Try passes it the
 // reason before the first retry.
 func (c *Client) Try(ctx context.Context, n int, again func(why error), ask func() (*Answer, error)) (*Answer, error) {
