@@ -320,7 +320,7 @@ func (b *batch) progress(took time.Duration) string {
 
 // untilSignal returns a context that the first SIGINT or SIGTERM cancels. Its cause is
 // the error to exit with. A second signal kills the process. Signals that were ignored
-// at the start, such as by nohup or &, stay ignored.
+// at the start, for example because of nohup or &, stay ignored.
 func untilSignal(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, halt := context.WithCancelCause(ctx)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {

@@ -52,8 +52,8 @@ func manyLines() (text string, results []string) {
 	return b.String(), results
 }
 
-// TestBatchFlows checks that lines are committed in order, and that every line has
-// its own result, in the same order.
+// TestBatchFlows checks that lines are committed in order, and that every line that is
+// not empty has its own result, in the same order.
 func TestBatchFlows(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, flowWorld, "batch", "-f", "-")

@@ -31,8 +31,8 @@ import (
 // those that may be. No line of a regular file is sent before a note covers it. The next
 // run verifies both checksums in a first pass over the file, and then sends the lines that
 // are not known to be committed. The ledger must remember the keys of at most
-// 2*resumeStep of these (more if many lines failed): no more lines are sent before their
-// results are noted.
+// 2*resumeStep of these (more if many lines failed), because a run never sends more lines
+// than that before it notes their results.
 
 const resumeStep = 400 // the position is saved after about this many lines; see step
 

@@ -124,8 +124,8 @@ func (c *call) showRaw(a *answer) {
 }
 
 // raw writes JSON or text of a response. To a file or pipe it writes the bytes unchanged.
-// For a terminal it escapes control characters other than line breaks and tabs, in a
-// way that does not change the meaning of JSON strings.
+// For a terminal it replaces invalid UTF-8, and escapes unprintable characters other than
+// line breaks and tabs in a way that does not change the meaning of JSON strings.
 func (c *call) raw(text []byte) {
 	if c.screen.terminal {
 		text = []byte(escape(strings.ToValidUTF8(string(text), "\ufffd"), "\n\t"))

@@ -194,8 +194,8 @@ func joinInts(values []int64) string {
 
 // submit sends a commit. With an idempotency key, in the header or in the body, it
 // retries until the timeout if there is no response or its status is 500 or more. The
-// key ensures that the commit takes effect once. Without a key it sends the request
-// only once, because a request without a response may have taken effect.
+// key ensures that the commit takes effect once. Without a key it makes only one
+// attempt, because a request without a response may have taken effect.
 func (c *call) submit(r request, keyed bool) (*answer, error) {
 	tries := 1
 	if keyed {

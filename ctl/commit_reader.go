@@ -20,12 +20,13 @@ type commitReader struct {
 	ended    bool                  // no more commits are read: left is 0, or the token is limited to owners
 }
 
-// nearCommits is the maximum number of commits of one request.
+// nearCommits is the maximum number of commits that one request reads.
 const nearCommits = 100
 
 // relate adds fields to an entry of a page. If the entry's commit can be read, they are the
-// commit's metadata, principal, reverses and reversed_by, and, as counterparty_id, the other
-// container of the operation. The payer of an entry becomes its counterparty_id.
+// commit's metadata, principal, reverses and reversed_by and, unless the entry is of a hold,
+// the other container of its operation as counterparty_id. The payer of an entry becomes its
+// counterparty_id.
 func (r *commitReader) relate(e, page entry) error {
 	if payer := e["payer"]; payer != nil {
 		e["counterparty_id"] = payer

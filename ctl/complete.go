@@ -65,7 +65,7 @@ func complete(table []command, words []string) []suggestion {
 func candidates(table []command, before []string, last string) []suggestion {
 	takesValue := valueFlags(table)
 	flags, typed, _ := split(before, takesValue)
-	cmd, rest, _ := resolve(table, typed) // without flags or arguments if there is no such command
+	cmd, rest, _ := resolve(table, typed) // with only the global flags if there is no such command
 	if n := len(flags); n > 0 && flags[n-1] == before[len(before)-1] && len(flags[n-1]) > 1 {
 		if name := strings.TrimLeft(flags[n-1], "-"); takesValue[name] {
 			return flagValues(cmd, name)
@@ -337,7 +337,7 @@ func didYouMean(word string, candidates []string) string {
 
 // nearest returns a candidate that is one edit away from word. If there is none, it returns
 // the candidates that word abbreviates, if there are at most three. Otherwise it returns the
-// most similar candidate, if any, that begins with the same letter.
+// most similar candidate that begins with the same letter, if one is similar enough.
 func nearest(word string, candidates []string) []string {
 	bare := strings.TrimLeft(word, "-")
 	if len(bare) < 2 {

@@ -24,8 +24,8 @@ func runs(env func(string) (string, bool), words ...string) (code int, stdout, s
 	return code, out.String(), errs.String()
 }
 
-// TestEmptyValues checks that every flag of every command, and every environment variable,
-// is rejected if its value is empty. A setting must not be silently ignored.
+// TestEmptyValues checks that every flag that takes a value, and its environment variable,
+// is rejected by every command if the value is empty. A setting must not be silently ignored.
 func TestEmptyValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tried := 0

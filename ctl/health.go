@@ -191,7 +191,7 @@ type freshnessFlags struct {
 	wait           textFlag
 }
 
-// bound parses -wait: a time with -min-seq, or the number of a commit without it.
+// bound parses -wait: with -min-seq it is a time, and without -min-seq the number of a commit.
 func (f *freshnessFlags) bound(c *call) (err error) {
 	switch {
 	case f.wait == "":

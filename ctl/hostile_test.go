@@ -113,9 +113,9 @@ var asking = [][]string{
 // local matches the commands that send no requests to a daemon.
 var local = regexp.MustCompile(`^(token|wal|log|backup|dev|version|help|completion|__)`)
 
-// TestHostileServer checks that every command ends for any response, and reports a message
-// if it fails. A command must not send control sequences to the terminal, and must report
-// the outcome of a commit.
+// TestHostileServer checks that every command ends, whatever the response is, and reports a
+// message if it fails. Only watch may continue until Ctrl-C. A command must not send control
+// sequences to the terminal, and must report the outcome of a commit.
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
 	covered := map[string]bool{}

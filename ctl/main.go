@@ -7,7 +7,7 @@
 // The main invariant: a command says whether its commit took effect, or that this is
 // unknown.
 //
-// Data and messages never mix: standard output holds only the requested data, as
+// Data and messages never mix: standard output holds only the requested data, usually as
 // a table, as CSV or as JSON. The JSON of a response is the API's own. manners.go has
 // the rules for messages and exit codes, this file the table from which help is generated.
 package ctl

@@ -17,8 +17,8 @@ import (
 
 // Rules for output: data goes to standard output, messages to standard error. A message
 // is one line: "ledgerctl: " and a sentence. The sentence begins in lower case, unless
-// it begins with a code of the API, and says what to do next if that is known. Messages
-// have no color. Control characters in text from elsewhere are escaped.
+// it begins with a code of the API or the name of an argument. It says what to do next if
+// that is known. Messages have no color. Control characters in text from elsewhere are escaped.
 
 const (
 	exitDone    = 0

@@ -50,8 +50,8 @@ func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }
 
 func (d *classData) show(minor string) string { return withDecimals(minor, d.Decimals) }
 
-// class returns a class by id or code. It reads each class only once, because the decimals
-// never change.
+// class returns a class by id or code. It keeps the classes that it has read, because the
+// decimals never change.
 func (c *call) class(ref string) (*classData, error) {
 	if d, ok := c.classes[ref]; ok {
 		return d, nil

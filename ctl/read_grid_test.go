@@ -50,8 +50,8 @@ func TestGridFitsItsScreen(t *testing.T) {
 	}
 }
 
-// TestManyThingsAreListed checks that things are drawn up to a maximum number, and are
-// only listed if there is one more.
+// TestManyThingsAreListed checks that things are drawn up to a maximum number, and that
+// they are listed without a drawing if there is one more.
 func TestManyThingsAreListed(t *testing.T) {
 	for n, want := range map[int]string{mostDrawn: "30x20 cells, 256 occupied", mostDrawn + 1: "X  Y  WIDTH"} {
 		var things []string

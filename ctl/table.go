@@ -105,7 +105,8 @@ func (t *table) align() {
 // leastText is the minimum width of a shortened column.
 const leastText = 8
 
-// fit narrows text columns, the widest first, until a row fits the screen.
+// fit narrows text columns, the widest first, until a row fits the screen or none of them
+// can be narrowed further.
 func (t *table) fit() {
 	if t.screen.width == 0 {
 		return
