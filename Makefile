@@ -76,7 +76,8 @@ race:
 	else echo 'race detector skipped: it needs a C compiler'; fi
 
 # Pooled buffers are overwritten when they are released, so that code that still uses
-# one fails its test. The second run tests the code for processors without assembly.
+# one fails its test. The second run tests the code for processors that the assembly does
+# not support.
 poison:
 	LEDGER_LONG=1 $(GO) test -tags poison -short -timeout 10m ./server/httpserver ./server/writer ./server/reader ./server/sim
 	$(GO) test -tags purego -run Prefetch ./ledger
