@@ -14,7 +14,7 @@ Retries can't commit anything twice: every commit has an idempotency key (a rand
 none), and all attempts of one call use the same key. Give your own key, and store it with the order
 that the commit pays for, so that you can also repeat the call after your program has crashed.
 
-Addresses may be lists; if a daemon does not respond, or is not the writer, the next one is tried.
+write and read may also be lists of URLs: if a daemon does not respond, or is not the writer, the next one is tried.
 A Ledger may be used by any number of threads.
 """
 
@@ -110,7 +110,7 @@ class Ledger:
     token        bearer token, if the daemons require one
     ca           PEM file of the root certificate, for https
     timeout      seconds that an attempt waits for a connection, or for more of a response
-    give_up      seconds until a call ends with Unavailable or OutcomeUnknown
+    give_up      seconds without success until a call ends with Unavailable or OutcomeUnknown; feed has no such limit
     """
 
     def __init__(self, write="http://127.0.0.1:8080", read="http://127.0.0.1:8081", token=None, ca=None,

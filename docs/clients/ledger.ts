@@ -20,7 +20,7 @@
  * has an idempotency key (a random one if you give none), and all attempts of one call use the same key. Give your own
  * key, and store it with the order that the commit pays for, so that you can also repeat the call after your program has crashed.
  *
- * Addresses may be lists; if a daemon does not respond, or is not the writer, the next one is tried.
+ * write and read may also be lists of URLs: if a daemon does not respond, or is not the writer, the next one is tried.
  */
 
 export type Integer = number | bigint;
@@ -87,7 +87,7 @@ export interface Options {
   token?: string;
   /** Milliseconds for one attempt. */
   timeout?: number;
-  /** Milliseconds until a call ends with Unavailable or OutcomeUnknown. */
+  /** Milliseconds without success until a call ends with Unavailable or OutcomeUnknown; feed has no such limit. */
   giveUp?: number;
 }
 
