@@ -136,7 +136,7 @@ func (s *State) Approach(id int64) {
 }
 
 // topmostUnmoved returns the root of the tree that ref is in, as topmost does, but is
-// slower and modifies nothing. Reads and checks use it.
+// slower and modifies nothing. Reads and Invariants use it.
 func (s *State) topmostUnmoved(ref uint32) uint32 {
 	for {
 		for !s.heads(ref) {

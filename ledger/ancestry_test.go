@@ -6,7 +6,7 @@ import (
 )
 
 // TestAttachmentsFormAForest attaches and detaches at random. It compares each
-// rejection with a search through the parents.
+// outcome with a search through the parents.
 func TestAttachmentsFormAForest(t *testing.T) {
 	const instances = 60
 	r := rand.New(rand.NewPCG(13, 14))

@@ -1,9 +1,9 @@
 package ledger
 
 // Changes to containers, classes and shapes. The link and unlink functions only add
-// a record to its index and trees, or remove it from them; undo uses them too. The
-// functions that make a change also update the digest and, except for changeUpdated,
-// record how to undo the change.
+// a record to its index and trees and to the ids in use, or remove it from them; undo
+// uses them too. The functions that make a change also update the digest and, except for
+// changeUpdated, record how to undo the change.
 
 func containerHash(id int64) uint64 { return place2Words(uint64(id), 0) }
 

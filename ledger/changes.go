@@ -6,8 +6,8 @@ import (
 )
 
 // Changes collects the changes of replayed commits, in order. The zero value is
-// empty. Nearly all of the changes are to the quantity of a stack and take one cache
-// line each.
+// empty. Typically, nearly all of the changes are to the quantity of a stack and take one
+// cache line each.
 type Changes struct {
 	list   []StackChange
 	others []Change // changes that need more fields than a StackChange has
@@ -32,7 +32,7 @@ type StackChange struct {
 const changesRoom = 512
 
 // Grow makes room for n changes. The changes of one operation stay together, so c may
-// receive a few more.
+// receive more than that.
 func (c *Changes) Grow(n int) { c.list = slices.Grow(c.list, n) }
 
 // add appends an element to the list and returns it. The caller must set all fields.

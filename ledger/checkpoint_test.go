@@ -123,7 +123,7 @@ func TestCheckpointsAreEqual(t *testing.T) {
 	}
 }
 
-// TestCheckpointGoesOn loads a checkpoint made after each commit of a log, and replays
+// TestCheckpointGoesOn loads a checkpoint made before each commit of a log, and replays
 // the rest.
 func TestCheckpointGoesOn(t *testing.T) {
 	t.Parallel()
@@ -306,7 +306,7 @@ func TestCheckpointWindow(t *testing.T) {
 }
 
 // FuzzReadCheckpoint puts fuzzed items into checkpoints with correct CRCs.
-// Whatever they are, the resulting state must satisfy the invariants.
+// Whatever they are, any state that results must satisfy the invariants.
 func FuzzReadCheckpoint(f *testing.F) {
 	for seed := uint64(1); seed < 4; seed++ {
 		s := NewState(Config{5})

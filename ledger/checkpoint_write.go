@@ -192,7 +192,7 @@ func (e *checkpointEncoder) place(p *placement) {
 }
 
 // sortedInstances lists the live instances by id. Records in the slab are
-// nearly in that order already.
+// often nearly in that order already.
 func (s *State) sortedInstances() []uint32 {
 	burned := map[uint32]bool{} // by the last transaction: unlinked, but not released yet
 	for _, u := range s.undo.entries {

@@ -7,8 +7,8 @@ import (
 
 // classLists holds the stacks of each class, by container and key, and the
 // instances of each class, by id, for the reads that list them. The lists are built
-// when they are first needed, so a write daemon never has them. They are built a few
-// records at a time, in the order of the records' numbers. The records in use with
+// when they are first needed, so a write daemon never has them. They are built in
+// pieces, in the order of the records' numbers. The records in use with
 // numbers below nextStack or nextInstance are in the lists, and creating or
 // removing such a record updates the lists.
 type classLists struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Code names one reason why the ledger rejects a request. The spelling is
+// A Code names one reason why a request fails. The spelling is
 // part of the HTTP interface and never changes.
 type Code string
 

@@ -21,8 +21,8 @@ func stacksIn(t testing.TB, n int64) *State {
 	return s
 }
 
-// TestConsolidationIsBounded moves as many stacks as one transaction may, and
-// then one more, with one operation and with two.
+// TestConsolidationIsBounded moves as many stacks as one transaction may. Then it
+// tries to move more, with one operation and with two.
 func TestConsolidationIsBounded(t *testing.T) {
 	t.Parallel()
 	consolidate := func(class int64) Op { return op(ConsolidateStacks, 1, class) }

@@ -1,7 +1,7 @@
 package ledger
 
-// The digest is the sum modulo 2^64 of one hash for each item that reads can
-// show. So it does not depend on order, and a change costs only the items it
+// The digest is the sum modulo 2^64 of one hash for each item that reads of the
+// state can show. So it does not depend on order, and a change costs only the items it
 // touches. It detects bugs and damage; it does not protect against someone who
 // can choose the state. It excludes the idempotency memory and the next ids to
 // assign to containers and classes: each assigned id is in the record of its commit,
@@ -35,8 +35,8 @@ const (
 	tagReversal
 )
 
-// Digest returns a digest of everything that reads can show. It is the same for
-// equal logs, on any machine.
+// Digest returns a digest of everything that reads of the state can show. It is the
+// same for equal logs, on any machine.
 func (s *State) Digest() uint64 {
 	return s.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0)
 }
@@ -135,7 +135,7 @@ func (s *State) locationItem(r *instance) uint64 {
 	return mix4Words(tagLocation, uint64(r.id), uint64(r.where), host, spot)
 }
 
-// anchorWord packs anchor, size and rotation: y(16) x(16) height-1(10)
+// anchorWord packs anchor, size and rotation: y(16) x(16) zero(11) height-1(10)
 // width-1(10) turned(1).
 func (r *placement) anchorWord() uint64 {
 	w := uint64(r.y)<<48 | uint64(r.x)<<32 | uint64(r.height-1)<<11 | uint64(r.width-1)<<1

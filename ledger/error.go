@@ -2,8 +2,9 @@ package ledger
 
 import "fmt"
 
-// An Error is a rejection: what was wrong, as text for people and as named values
-// for programs. A rejected request has changed nothing.
+// An Error says why a request failed, as text for people and as named values for
+// programs. A rejected request has changed nothing. With LogUnavailable or Internal, it
+// may be unknown whether the request took effect.
 type Error struct {
 	Code    Code
 	Message string   // one sentence, for people

@@ -35,7 +35,7 @@ func sized(b []uint64, n int) []uint64 {
 }
 
 // occupiedPlane returns the plane of occupied cells of a grid. If the grid has no
-// bitmap, the plane is computed, and kept until another such grid is searched.
+// bitmap, the plane is computed, and kept at most until another such grid is searched.
 func (s *State) occupiedPlane(c *container) []uint64 {
 	n, f, g := planeWords(c), &s.fit, s.grids.at(c.grid)
 	if g.bits != nil {

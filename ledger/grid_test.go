@@ -128,8 +128,8 @@ func TestFirstFitWithFloors(t *testing.T) {
 	}
 }
 
-// TestFullGridIsNotSearchedAgain repeatedly adds to the last row of a full grid
-// and removes from it.
+// TestFullGridIsNotSearchedAgain repeatedly adds to the last row of a grid whose
+// other rows are full, and removes from it.
 func TestFullGridIsNotSearchedAgain(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024

@@ -1,8 +1,8 @@
 package ledger
 
 // MaxGridWork is the maximum work that one transaction may do in grids: searching for
-// free places, and occupying and freeing cells. The unit is reading or changing 64 cells of
-// a row once. Like MaxConsolidated, it limits how long one transaction delays all
+// free places, and occupying and freeing cells. The unit is about one read or change of 64
+// cells of a row. Like MaxConsolidated, it limits how long one transaction delays all
 // others.
 const MaxGridWork = 1 << 24
 
