@@ -13,7 +13,7 @@ import (
 // Knobs configure a generator. Ids come from small pools, so that operations
 // often meet the same records. Each pool has one id at the top of its range.
 type Knobs struct {
-	Containers, Classes, Keys int     // sizes of the pools of ids
+	Containers, Classes, Keys int     // sizes of the pools of ids; the pool of keys has one more, the highest
 	MaxOps                    int     // operations in the longest transactions; most are shorter
 	MaxSide, MaxSlots         int64   // of new grids and slot containers
 	MaxShape                  int64   // longest side of most shapes; some have the maximum size
@@ -21,14 +21,14 @@ type Knobs struct {
 	Refused                   float64 // fraction of the rejected operations that are kept
 	Keyed                     float64 // fraction of the transactions with an idempotency key
 	Repeated                  float64 // fraction of the transactions that repeat an earlier request with an idempotency key; at most about half of them are changed
-	Permits                   float64 // fraction of the transactions whose sender has a name and may have limited permissions
+	Permits                   float64 // fraction of the transactions whose sender is chosen at random; it may have a name and limited permissions
 	Bulky                     float64 // fraction of the transactions with metadata near the maximum size
 	Names                     float64 // fraction of the containers and classes that are created with names, and of the arguments that use names
-	Reversals                 float64 // fraction of the transactions that reverse an earlier commit, or are imported as its reversal
+	Reversals                 float64 // fraction of the transactions that reverse an earlier commit; about an eighth as many are imported as the reversal of a commit
 }
 
-// DefaultKnobs returns knobs that reach every operation and every rejection within
-// a few thousand operations, except Forbidden, for which Permits must be above 0.
+// DefaultKnobs returns knobs that reach every operation and every code of StateCodes
+// within ten thousand transactions, except Forbidden, for which Permits must be above 0.
 func DefaultKnobs() Knobs {
 	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
 		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01, Names: 0.3, Reversals: 0.08}

@@ -194,7 +194,7 @@ type run struct {
 	minted    []int64
 	decisions []ledger.Decision
 	permit    *ledger.Permit
-	freed     map[int64]int // instances without a location, and the operation that left them so
+	freed     map[int64]int // instances that have been left without a location, and the last operation that left them so
 	back      *commit       // commit to reverse, or nil
 	done      commit        // its effects so far
 }

@@ -58,7 +58,8 @@ func (r *run) finish() *Refusal {
 	return last
 }
 
-// mayDo rejects an operation that creates or destroys something if the sender may only transfer.
+// mayDo rejects an operation that creates, removes or renames a container, or creates or
+// destroys assets, if the sender may only transfer.
 func (r *run) mayDo(kind ledger.OpKind) {
 	if r.permit == nil || !r.permit.Transfer {
 		return

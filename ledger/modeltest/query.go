@@ -191,7 +191,8 @@ func (m *Model) Shapes(id int64) ([]ledger.ShapeInfo, ledger.Code) {
 	return list, ""
 }
 
-// Stats computes the totals of a class by counting.
+// Stats returns the totals of a class. It finds them by counting, except the lifetime
+// totals, which the class has.
 func (m *Model) Stats(id int64) (ledger.ClassStats, ledger.Code) {
 	cl := m.classes[id]
 	if cl == nil {
