@@ -124,7 +124,8 @@ func same(t testing.TB, when, want, got string) {
 	}
 }
 
-// dump returns everything that reads can show, as the reads return it.
+// dump returns what the reads show of all classes, containers and instances, together
+// with the sequence number, the digest and the next ids.
 func dump(t testing.TB, s *State) string {
 	t.Helper()
 	var b strings.Builder

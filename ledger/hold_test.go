@@ -127,8 +127,8 @@ func TestHoldsAreListed(t *testing.T) {
 }
 
 // TestExpiryIsDecidedOnce checks that expires_in counts from the time at which the
-// transaction is judged, and that the result is rounded up to a second and stored as
-// expires_at.
+// transaction is judged, and that the result is rounded up to a whole second and stored
+// as expires_at.
 func TestExpiryIsDecidedOnce(t *testing.T) {
 	for _, c := range []struct{ at, in, want int64 }{
 		{5 * second, 10, 15}, {5*second + 1, 10, 16}, {0, 1, 1}, {MaxTime * second / second, MaxPeriod, 254 + MaxPeriod},

@@ -8,8 +8,8 @@ import (
 // keyMemory remembers the first results of the newest idempotency keys, up to a
 // limit, first in first out. Entries are in a ring that grows to the limit with
 // use. Keys and metadata are in one stream of bytes, cut into chunks that are
-// freed when no entry needs them. Metadata longer than MaxInlineMetadata is kept
-// as a hash; its text is in the log.
+// reused or freed when no entry needs them. Metadata longer than MaxInlineMetadata
+// is kept as a hash; its text is in the log.
 //
 //	ring    oldest … newest          entry n is record n mod limit + 1
 //	stream  [chunk][chunk][chunk]    key, and metadata or its hash, side by side
@@ -90,7 +90,7 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 }
 
 // firstMade returns the id of the first instance minted. A registration mints none: for
-// it, firstMade returns the id of the class, because the request may not contain it. If
+// it, firstMade returns the id of the class, because the request need not contain it. If
 // the state has never had a name or code, it returns 0, as earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {

@@ -25,9 +25,10 @@ func appendCompact(dst, text []byte) []byte {
 	return dst
 }
 
-// A canonicalizer writes JSON values so that equal ones get equal bytes: the
-// fields of objects sorted by name, strings escaped as AppendString does,
-// numbers as they were spelled, no whitespace.
+// A canonicalizer writes JSON values so that those that differ only in whitespace,
+// escapes and the order of fields get equal bytes: the fields of objects sorted by
+// name, strings escaped as AppendString does, numbers as they were spelled, no
+// whitespace.
 type canonicalizer struct {
 	jsonScanner
 	fields []segment // fields of the objects that value is inside of

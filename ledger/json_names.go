@@ -70,7 +70,7 @@ func (s *jsonScanner) repeated(name []byte) bool {
 	return s.malformed(s.pos, "the field %q is repeated in one object, before byte %d", clip(name), s.pos)
 }
 
-// clipLength is the number of bytes of a client's text that an error shows.
+// clipLength is the maximum number of bytes of a client's text that clip keeps.
 const clipLength = 128
 
 // clip shortens a client's text for an error.

@@ -4,7 +4,8 @@ import "unicode/utf8"
 
 // A jsonScanner reads one JSON text (RFC 8259) in place, strictly: invalid
 // UTF-8, lone surrogates, repeated field names and deep nesting are faults too.
-// It is not recursive, and its memory is a small multiple of the text.
+// It is not recursive, and the memory that it needs is at most a small multiple of
+// the text's size.
 //
 // Its methods return false on a fault. A fault of the text itself is kept in err
 // as MalformedJSON. A method that merely does not find what the caller looked for

@@ -8,8 +8,8 @@ import (
 	"assetledger/ledger/modeltest"
 )
 
-// queries compares all reads of the ledger and the model, complete and in
-// pages.
+// queries compares the complete results of all reads of the ledger and the model, and
+// pages of most lists.
 func (r *trial) queries() {
 	r.t.Helper()
 	for _, q := range modeltest.AllQueries(r.model) {

@@ -2,8 +2,8 @@ package ledger
 
 import "slices"
 
-// A Change is a change that one operation of a commit made to one stack, instance or
-// other thing in a container. It holds the values after the operation, so the
+// A Change is a change that one operation of a commit made to a container, or to one
+// stack, hold or instance in it. It holds the values after the operation, so the
 // last change of each thing up to a commit gives the container as of that commit:
 // see Past.
 type Change struct {
@@ -48,8 +48,8 @@ const (
 	ContainerTouched ChangeKind = 9 // only its updated_seq
 )
 
-// Observe sets the Changes that receives all changes that replayed commits make to
-// containers. If it has no room before an operation, the state calls full, which must
+// Observe makes the state add to into all changes that replayed commits make to
+// containers. If into has no room before an operation, the state calls full, which must
 // make room or call Observe with another Changes. If into is nil, the observation ends,
 // and then replay costs nothing extra.
 func (s *State) Observe(into *Changes, full func()) {

@@ -121,8 +121,8 @@ const (
 	ArgOwner                    // null or ArgID
 	ArgShapeKey                 // null or ArgKey
 	ArgName                     // string of 1..128 characters, none a control character; in Op.Name
-	ArgBool                     // true, false; true unless given
-	ArgFlag                     // true, false; false unless given
+	ArgBool                     // true or false; true if it is not given
+	ArgFlag                     // true or false; false if it is not given
 	ArgDecimals                 // integer 0 .. 18
 
 	ArgContainer           // ArgID, or the name of a container that exists when the operation runs
@@ -273,7 +273,7 @@ func (k OpKind) String() string {
 }
 
 // Args describes the operation's arguments in the order of the interface's
-// table, which is the order in Op.Args. The caller must not change it.
+// table, which is the order in Op.Args. The caller must not change the result.
 func (k OpKind) Args() []Arg { return opSpecs[k].args }
 
 // InRequest reports whether the arguments are inside a "request" object, as

@@ -79,8 +79,8 @@ func (s *State) rejoin(piece uint32) {
 // merges, and no other transaction is applied in the meantime.
 const MaxConsolidated = 100_000
 
-// wantFewStacks rejects a consolidation of more stacks than a transaction may move.
-// Transactions from the log are exempt: they were accepted, perhaps before there was
+// wantFewStacks rejects a consolidation of more stacks than the transaction may still
+// move. Transactions from the log are exempt: they were accepted, perhaps before there was
 // a limit.
 func (s *State) wantFewStacks(cref, kref uint32) *Error {
 	c, k := s.containers.at(cref), s.classes.at(kref)
@@ -104,7 +104,7 @@ func (s *State) wantFewStacks(cref, kref uint32) *Error {
 }
 
 // consolidationTarget returns the stack with the given key. If no key is given, it
-// returns the stack of the class with the lowest key in the container.
+// returns the class's stack with the lowest key in the container.
 func (s *State) consolidationTarget(op *Op, cref, kref uint32) (uint32, *Error) {
 	if op.Given(ConsolidateKey) {
 		return s.wantStack(cref, kref, op.Args[ConsolidateKey])

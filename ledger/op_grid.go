@@ -36,7 +36,7 @@ func rotationOf(turned bool) int64 {
 }
 
 // findSpot returns a free place in a Grid for a stack or instance of the class and
-// key: the requested place, or else the first that fits.
+// key: the requested place, or the first that fits if none was requested.
 func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (spot, *Error) {
 	k := s.classes.at(kref)
 	ref := s.findShape(kref, key)

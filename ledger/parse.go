@@ -1,9 +1,9 @@
 package ledger
 
-// Parsing a request. The parser reads the body once, directly into
-// operations. At the first fault it stops, and only then reads the body again as
-// plain JSON: a body that is not JSON is MalformedJSON, whatever else is wrong
-// with it. So exact errors cost valid requests nothing.
+// Parsing a request. The parser reads the body once, directly into operations; it
+// looks ahead only where args comes before op. At the first fault it stops, and only
+// then reads the body again as plain JSON: a body that is not JSON is MalformedJSON,
+// whatever else is wrong with it. So exact errors cost valid requests nothing.
 
 // ParseLimits are the limits on a body that depend on the configuration or the endpoint.
 type ParseLimits struct {

@@ -21,8 +21,8 @@ var batchFields = fieldNames("transactions", "on_error")
 
 // ParseBatch reads the body of POST /v1/commit/batch into b, which may be
 // reused; its previous content is lost. A malformed transaction fails alone; its
-// error is in b.Errs. The returned error is for a body that is not a batch. After
-// it, b must not be used.
+// error is in b.Errs. The returned error is for a body that is not JSON or not a
+// batch. After it, b must not be used.
 func ParseBatch(body []byte, b *BatchRequest, lim ParseLimits) *Error {
 	b.StopOnError, b.Txs, b.Errs = false, b.Txs[:0], b.Errs[:0]
 	if b.parser.begin(body, lim) {

@@ -64,9 +64,9 @@ func (p *Permit) allows(owner int64) bool {
 }
 
 // SetSender sets the name of the transaction's sender and the permissions; a nil p
-// permits everything. The name, of 1 to 255 bytes, is written to the record. The
-// idempotency key must be final; it then belongs to the sender: the same request
-// from another sender counts as a different one.
+// permits everything. The name is written to the record. It has at most 255 bytes, and
+// is empty without authentication. The idempotency key must be final; it then belongs
+// to the sender: the same request from another sender counts as a different one.
 func (tx *Transaction) SetSender(name []byte, p *Permit) {
 	tx.Principal, tx.permit = name, p
 	if len(tx.Key) == 0 || len(name) == 0 {

@@ -116,8 +116,8 @@ func TestPermit(t *testing.T) {
 	}
 }
 
-// TestTransferOnly tries every operation as clients that have the scope transfer, but
-// not commit.
+// TestTransferOnly tries every operation, except RegisterClassShape and RenameClass, as
+// clients that have the scope transfer, but not commit.
 func TestTransferOnly(t *testing.T) {
 	allowed := map[OpKind]bool{}
 	for _, c := range []string{

@@ -2,12 +2,12 @@ package ledger
 
 import "unsafe"
 
-// With many stacks, each lookup waits for memory, four times for each side of a
-// transfer: for a slot of the index of containers, the container, a slot of the
-// index of stacks, and the stack. Prefetch takes these steps for a group of
+// With many stacks, a transfer waits for memory four times for each of its two sides:
+// for a slot of the index of containers, the container, a slot of the index of
+// stacks, and the stack. Prefetch takes these steps for a group of
 // operations together, before the first of them is applied: first all slots,
 // then all containers, and so on. So the processor waits about as long for a whole group
-// as for one operation. For a plain transfer it also guesses, and needs neither
+// as for one operation. For a plain transfer, Prefetch also guesses, and needs neither
 // index if the guesses are right. What it finds is a hint; nothing depends on it.
 
 const (
@@ -15,8 +15,8 @@ const (
 	// in the processor's cache anyway, at about 100 bytes each, including their index.
 	prefetchFrom = 1 << 16
 	// prefetchOps is the maximum number of operations of one transaction that are
-	// prefetched together. A transaction with more operations prefetches while
-	// it is applied.
+	// prefetched together. For a transaction with more operations, Apply prefetches
+	// one group after another.
 	prefetchOps = 16
 	// prefetchSides is the maximum number of stacks that a group looks up; a
 	// transfer looks up two. They fit well into the processor's first-level
@@ -52,7 +52,7 @@ type ahead struct {
 	same     int   // containers in a row at that distance; 0 after a wrong guess, and after a transfer for which Apply searches
 }
 
-// Expect makes the next Prefetch load the stacks that tx will read, as far as there is
+// Expect makes the next Prefetch load stacks that tx will read, as far as there is
 // room. It does so for every plain transfer, because its stacks are worth finding even if
 // they are in the processor's cache. For other transactions it does so only if there are
 // at least prefetchFrom stacks and at most prefetchOps operations. Like Apply, Expect
@@ -90,7 +90,7 @@ func (s *State) expect(ops []Op) {
 }
 
 // aheadClass is like lookClass, but remembers the last class that was named by
-// its id, because most operations of a log are about few classes.
+// its id, because most operations of a log concern only a few classes.
 func (s *State) aheadClass(op *Op, i int) uint32 {
 	a := &s.ahead
 	if op.Ref != 0 && op.named(i) {

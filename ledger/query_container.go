@@ -4,7 +4,7 @@ import "math"
 
 // Reads of containers and their contents. Reads change nothing, so any number may run
 // concurrently while no change does. With a limit below 1, a read returns no rows, and
-// its result more reports whether there are any.
+// its result more reports whether there may be any.
 
 // Container returns a container. Error: ContainerNotFound.
 func (s *State) Container(id int64) (ContainerInfo, *Error) {
@@ -67,8 +67,8 @@ type containerPage struct {
 	more           bool
 }
 
-// take appends the container if it is of the page's kind, and reports whether to
-// continue.
+// take appends the container if it is of the page's kind and the page has room for it. It
+// reports whether to continue.
 func (p *containerPage) take(s *State, ref uint32) bool {
 	c := s.containers.at(ref)
 	if p.kind != 0 && c.kind != p.kind {
@@ -132,7 +132,7 @@ func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackK
 }
 
 // balancesOfKey finds the stack with the filter's key in each class directly, without
-// visiting the other keys of the class.
+// visiting all the other keys of the class.
 func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from rank, limit int) (out []Balance, last StackKey, more bool) {
 	key := *f.Key
 	for skipped := 0; ; {

@@ -67,8 +67,9 @@ func (w *placementWalk) take(ref uint32) bool {
 	return true
 }
 
-// region visits, row by row, only the anchors from which a placement as wide and as tall
-// as the largest ones in the grid could reach the area.
+// region visits, row by row, the anchors from which a placement as wide and as tall as
+// the largest ones in the grid could reach the area. It visits at most two other anchors
+// in each row.
 func (w *placementWalk) region(a area, from rank) {
 	g := w.s.grids.at(w.c.grid)
 	left := int64(a.x - int(g.widest)) // anchors at or left of this don't reach

@@ -9,7 +9,8 @@ import (
 
 // maxSkipped is the maximum number of records that one page reads and skips, so that
 // a filter with few matches does not make a read slow. A page that reaches it ends
-// there, even if it is shorter than its limit, and more is true.
+// there, even if it is shorter than its limit, and more is true. A page of
+// NamedContainers for several owners has this maximum for each of them.
 const maxSkipped = 10_000
 
 // Holder is a stack of a class.
@@ -103,7 +104,8 @@ func (s *State) Instances(dst []InstanceInfo, class int64, f InstanceFilter, aft
 	return dst, last, more
 }
 
-// instancesIn is like Instances, for a container with few instances.
+// instancesIn is like Instances, for a Standard container, which has no instances, or
+// one with few stacks and instances.
 func (s *State) instancesIn(dst []InstanceInfo, c *container, kref uint32, f InstanceFilter, after int64, limit int) (out []InstanceInfo, last int64, more bool) {
 	var found []uint32
 	take := func(ref uint32) bool {

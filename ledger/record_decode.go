@@ -75,8 +75,8 @@ func (d *recordDecoder) fail(format string, args ...any) {
 	}
 }
 
-// newer records that the record has, at the current position, something that this program
-// does not support. The checksums of the log are correct, or the record would not have
+// newer sets the error for a record that has, at the current position, something that this
+// program does not support. The checksums of the log are correct, or the record would not have
 // been read. So the record is not damaged, but was made by a newer version.
 func (d *recordDecoder) newer(format string, args ...any) {
 	if d.err == nil {

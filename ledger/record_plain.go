@@ -1,8 +1,8 @@
 package ledger
 
-// A plain operation has exactly the arguments that it requires, all of them numbers,
-// and no decision. Nearly all operations of a log are plain, so Decode reads them in
-// one loop.
+// A plain operation is one that version 1 has, other than MintInstance. It has exactly
+// the arguments that it requires, all of them numbers, and no decision. Nearly all
+// operations of a log are plain, so Decode reads them in one loop.
 
 // plainHead begins the record of a commit that has one operation and no optional
 // parts.

@@ -77,7 +77,7 @@ type instance struct {
 	where    LocationKind
 }
 
-// A placement is a rectangle of a grid, held by a stack or an instance.
+// A placement is a rectangle of a grid, occupied by a stack or an instance.
 type placement struct {
 	container           uint32
 	thing               uint32 // a stack, or an instance

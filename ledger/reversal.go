@@ -50,8 +50,8 @@ func (s *State) Reversals(dst []Reversal, from, to uint64) []Reversal {
 func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 0) }
 
 // beginReversal links the transaction with the commit that it reverses. For a
-// sender limited to owners, it first checks that the sender may use everything
-// that the commit concerns.
+// sender limited to owners, it first checks what the sender may use; see
+// reachesAll.
 func (s *State) beginReversal(tx *Transaction) *Error {
 	of := tx.inverse // nil: an import states the commit
 	if of != nil && of.ops == nil {
@@ -79,7 +79,8 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 }
 
 // reachesAll reports whether the sender may use every container and instance that
-// a commit concerns. The container of a hold that a commit released is no longer
+// the operations of a commit name, and every instance that they minted. Conditions
+// do not count. The container of a hold that a commit released is no longer
 // known, so no sender limited to owners may reverse such a commit. To reverse a commit
 // that registers a class or shape or renames a class, the sender needs permission to
 // register.
@@ -143,7 +144,7 @@ func (s *State) hideReversed(tx *Transaction, err *Error) *Error {
 }
 
 // ForbidReverses makes Apply reject tx if its body states which commit it
-// reverses. Only an import may do that, which needs the scope admin.
+// reverses. Only an import, which needs the scope admin, may do that.
 func (tx *Transaction) ForbidReverses() {
 	if tx.Reverses != 0 && tx.Endpoint == EndpointCommit {
 		tx.Refuse(Errorf(Forbidden, "This token may not say which commit a transaction reverses: that needs the scope admin.").
@@ -151,9 +152,9 @@ func (tx *Transaction) ForbidReverses() {
 	}
 }
 
-// Refuse makes Apply reject tx with err, for example because the commit to be reversed
-// can't be given to Invert. A retry with a known idempotency key still gets the first
-// result.
+// Refuse makes Apply reject tx, which reverses a commit, with err, for example because
+// that commit can't be given to Invert. A retry with a known idempotency key still gets
+// the first result.
 func (tx *Transaction) Refuse(err *Error) { tx.inverse = &inverse{refused: err} }
 
 // wantUnchanged returns an error for an inverse operation that does not find what

@@ -35,7 +35,8 @@ func reverse(s *State, rec *Record, seq uint64, out *Outcome, p *Permit) (*Trans
 	return tx, s.Apply(tx, 0, out)
 }
 
-// contents returns the contents of a state, without commit numbers.
+// contents returns the contents of a state, without the updated_seq of containers and
+// the lifetime totals of classes.
 func contents(t testing.TB, s *State) string {
 	t.Helper()
 	var b strings.Builder

@@ -2,8 +2,8 @@ package ledger
 
 import "math"
 
-// Trees keep records in the order in which reads list them. They are treaps:
-// binary search trees by rank, and heaps by priority, where the priority is a
+// Trees keep records in order, mostly the order in which reads list them. They are
+// treaps: binary search trees by rank, and heaps by priority, where the priority is a
 // hash of the rank under the process's secret. So the shape depends only on the
 // ranks and the secret, not on the order of insertion, and the expected depth is
 // logarithmic whatever ranks clients choose. A tree is a root and the links
