@@ -3,8 +3,9 @@ package ledger
 // A treeBuilder builds a tree of nodes that come in the order of their ranks, in
 // time linear in their number. It keeps the right spine of the tree so far: each new
 // node becomes the right child of the deepest node on the spine whose priority is not
-// lower, and takes that node's previous right child as its left child. (Cartesian trees;
-// Vuillemin 1980)
+// lower, and takes that node's previous right child as its left child. If there is no
+// such node, the new node becomes the root, and the previous root its left child.
+// (Cartesian trees; Vuillemin 1980)
 type treeBuilder struct {
 	t      nodes
 	spine  []spineNode
@@ -16,7 +17,7 @@ type spineNode struct {
 	priority uint64
 }
 
-// push adds a node whose rank is higher than those of all nodes pushed before it.
+// push adds a node whose rank is higher than those of all nodes of the tree so far.
 func (b *treeBuilder) push(ref uint32) {
 	p := b.t.rank(ref).priority()
 	left, n := uint32(0), len(b.spine)
@@ -31,7 +32,7 @@ func (b *treeBuilder) push(ref uint32) {
 	b.newest = ref
 }
 
-// last returns the last node pushed, or 0 if there is none.
+// last returns the last node pushed, or 0 if the tree is empty.
 func (b *treeBuilder) last() uint32 { return b.newest }
 
 // root returns the tree, and begins another.

@@ -56,7 +56,7 @@ const (
 	undoKinds
 )
 
-// undoKeep is the number of entries whose memory stays allocated between
+// undoKeep is the maximum number of entries whose memory stays allocated between
 // transactions.
 const undoKeep = 1 << 18
 
