@@ -161,10 +161,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Add adds an entry to the file. It returns ErrTaken if the name exists, unless the
-// argument again is set. Then the client gets an additional credential. If handOut is not
+// Add adds an entry to the file. If the name exists, it returns ErrTaken, unless the
+// argument again is set: the client then gets an additional credential. If handOut is not
 // nil, Add calls it before the credential is valid, to hand the credential to the client.
-// If handOut fails, the file stays as it was.
+// If handOut fails, Add adds nothing to the file.
 func Add(path string, e Entry, again bool, handOut func() error) error {
 	if err := e.check(); err != nil {
 		return err

@@ -59,8 +59,9 @@ func Load(path string) (*Table, error) {
 	return t, nil
 }
 
-// whole returns an error if the text was cut short. The missing part of a line may
-// be the one that limits a client, and an empty file would lock everyone out.
+// whole returns an error if the text is empty or its last line has no line break, because
+// it may have been cut short. The missing part of a line may be the one that limits a
+// client, and an empty file would lock everyone out.
 func whole(text string) error {
 	if text == "" {
 		return errors.New("the file is empty; a file without clients must have a comment, or an empty line")
