@@ -214,7 +214,7 @@ func (b *bench) findWrk() {
 	b.wrk = path
 }
 
-// wrkReport makes wrk print all numbers of an outcome on one line.
+// wrkReport makes wrk print the numbers for an outcome on one line.
 const wrkReport = `
 done = function(s, latency)
   io.write(string.format("\nOUTCOME %d %d %d %d %d %d %d\n", s.duration, s.requests, s.errors.status,

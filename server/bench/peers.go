@@ -53,7 +53,7 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// until calls the function try again and again until it succeeds, for at most 30 seconds.
+// until calls the function try repeatedly until it succeeds, for at most 30 seconds.
 // It returns an error if the process ends.
 func until(p *process, try func() error) error {
 	deadline := time.Now().Add(30 * time.Second)
@@ -119,7 +119,7 @@ func (l redisLoad) String() string {
 }
 
 // redis starts a server that syncs its log before it responds. It returns a
-// probe for each load.
+// probe for each load, or nil if Redis is absent.
 func (b *bench) redis(loads ...redisLoad) ([]probe, error) {
 	b.want("redis-benchmark", "redis-server")
 	path, err := exec.LookPath("redis-server")

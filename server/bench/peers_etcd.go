@@ -97,7 +97,8 @@ func (c *etcdCluster) gateway() load {
 	return posts("http://"+c.members[0], "/v3/kv/put", bodies)
 }
 
-// etcd returns a probe of puts to a single member, through its HTTP gateway.
+// etcd returns a probe of puts to a single member, through its HTTP gateway. It returns
+// nil if etcd is absent.
 func (b *bench) etcd() ([]probe, error) {
 	c, err := b.etcdCluster(1)
 	if c == nil || err != nil {

@@ -108,7 +108,8 @@ func (pg *postgresCluster) standBy() error {
 	return until(server, func() error { return pg.psql("SELECT 1 / count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") })
 }
 
-// postgres returns a probe of transfers for each number of clients.
+// postgres returns a probe of transfers for each number of clients, or nil if PostgreSQL
+// can't run here.
 func (b *bench) postgres(clients ...int) ([]probe, error) {
 	pg, err := b.postgresCluster()
 	if pg == nil || err != nil {

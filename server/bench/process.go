@@ -146,7 +146,7 @@ func (p *process) memory() float64 {
 	return float64(kib(field("/proc/"+strconv.Itoa(p.cmd.Process.Pid)+"/status", "VmRSS"))) * 1024
 }
 
-// peakMemory returns the highest resident memory so far, in bytes.
+// peakMemory returns the peak resident memory of the process so far, in bytes.
 func (p *process) peakMemory() float64 {
 	return float64(kib(field("/proc/"+strconv.Itoa(p.cmd.Process.Pid)+"/status", "VmHWM"))) * 1024
 }

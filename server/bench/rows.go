@@ -280,7 +280,7 @@ var replayRow = row{
 }
 
 // replays returns probes of both daemons in the directory bin. Each replays the
-// same commits, in a log written by its own version: older programs can't read
+// same commits, from a log written by its own version: older programs can't read
 // what newer ones write.
 func (b *bench) replays(bin, suffix string) ([]probe, error) {
 	defer func(now string) { b.bin = now }(b.bin)

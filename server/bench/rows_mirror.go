@@ -18,8 +18,8 @@ const (
 	sinceReply = ", after the commit's response"
 )
 
-// mirrorRow commits one transaction at a time and reads each commit back: in one
-// probe from a read daemon on the same directory, in the other from one that
+// mirrorRow commits one transaction at a time, and waits until a read daemon has
+// applied it. In one probe, that daemon is on the same directory. In the other, it
 // copies the log over HTTP.
 var mirrorRow = row{
 	name: "mirror", what: "a commit is readable on the same host, and on another",
@@ -42,8 +42,8 @@ func (p *pair) seenTwice() ([]probe, error) {
 	return []probe{p.seen(seenHere, p.read.url), p.seen(seenThere, mirror.url)}, nil
 }
 
-// seen measures the time from sending a commit to reading it, and the time from
-// its response to reading it.
+// seen measures the time from sending a commit until it is readable, and the time from
+// its response until then.
 func (p *pair) seen(name, reader string) probe {
 	var reply float64
 	dice := rand.New(rand.NewPCG(3, 4))

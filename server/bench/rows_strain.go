@@ -33,8 +33,8 @@ const (
 	readCuts = "read p99, segments of 1 MiB"
 )
 
-// Segment rotation is measured by doing it often: segments of 1 MiB rotate
-// several times a second.
+// Segment rotation is measured with small segments: those of 1 MiB rotate several times a
+// second.
 var cutRow = row{
 	name: "cut", what: "commit and read p99 while segments rotate, against no rotation",
 	setup: func(b *bench) ([]probe, error) {
