@@ -13,9 +13,9 @@ import (
 // this log, or the empty state if there is none. It positions the log after that
 // state. Checkpoints that can't be used are skipped with a warning. Errors come from
 // listing the checkpoints, or from the log. If the front of the log is archived and no
-// checkpoint can be used, the error is a *wal.CorruptError. If a checkpoint is valid
-// but holds too few idempotency keys, the error wraps ledger.ErrCheckpointWindow
-// instead.
+// checkpoint can be used, the error is a *wal.CorruptError. If one of these checkpoints
+// is valid but holds too few idempotency keys, the error wraps
+// ledger.ErrCheckpointWindow instead.
 func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {

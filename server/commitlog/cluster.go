@@ -76,7 +76,7 @@ type Mirror struct {
 type ClusterReport struct {
 	Mirrors   []Mirror
 	TailBytes int64   // bytes in use in the store of the newest part of the log
-	QuotaUsed float64 // used part of the store's quota, from 0 to 1
+	QuotaUsed float64 // share of the store's quota in use; 1 is all of it
 	NearFull  bool    // commits may be rejected soon
 	Retries   uint64  // repeated attempts to append
 }

@@ -66,7 +66,7 @@ func (q *quota) room() error {
 
 const (
 	// numbers of beats between two checks of the quota and the copies, and between
-	// two compactions
+	// two regular compactions
 	statusBeats  = 3
 	compactBeats = 60
 )

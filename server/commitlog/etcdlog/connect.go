@@ -29,7 +29,7 @@ type Connection struct {
 const Scheme = "etcd://"
 
 // ParseURL splits the URL of a log into the addresses of the members and the prefix
-// of its keys. The prefix begins with a slash. An error omits what is before an @,
+// of its keys. The prefix begins with a slash. An error omits what is before the last @,
 // since that may be a password.
 func ParseURL(text string) (endpoints []string, prefix string, err error) {
 	rest, ok := strings.CutPrefix(text, Scheme)

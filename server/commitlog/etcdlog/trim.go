@@ -25,9 +25,9 @@ func (t *tail) grow(seq uint64, bytes, step int64) {
 	}
 }
 
-// start returns the first commit of the newest part of the log of the given size, in
-// bytes, or 0 if fewer bytes were appended. The commit is approximate: start
-// interpolates between marks. It drops the marks that are no longer needed.
+// start returns the first commit of the last size bytes of the log, or 0 if fewer bytes
+// were appended. The commit is approximate: start interpolates between marks. It drops
+// the marks that are no longer needed.
 func (t *tail) start(size int64) uint64 {
 	all := *t
 	want := all[len(all)-1].bytes - size
@@ -81,7 +81,7 @@ func (w *Writer) firstKept() uint64 {
 	return max(w.head.First, min(w.trimTo, w.head.Seq+1, w.head.First+trimAtOnce))
 }
 
-// trim deletes frames that enough copies have, in a transaction of its own. Usually
+// trim deletes frames that enough copies have, in transactions of their own. Usually
 // an append deletes them, but while etcd is too full there are no appends. If an
 // append is in progress, trim leaves the deletion to it.
 func (w *Writer) trim(ctx context.Context) {
@@ -97,7 +97,7 @@ func (w *Writer) trim(ctx context.Context) {
 }
 
 // prepareTrim prepares a transaction that deletes frames. It returns false if there
-// are none to delete.
+// are none to delete, or if the writer has ended.
 func (w *Writer) prepareTrim() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
