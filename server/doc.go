@@ -1,6 +1,6 @@
 // Package server runs the two daemons of a ledger. The programs of the daemons
-// import it for NewProgram and Main, and ledgerctl imports it for RunWrite and RunRead.
-// The daemons are in packages of their own. The main packages are:
+// import it for NewProgram and Main, and ledgerctl imports it for RunWrite, RunRead and
+// SignalContext. The daemons are in packages of their own. The main packages are:
 //
 //	server               runs either daemon, and turns its error into an exit code
 //	server/writer        the write daemon: judges transactions and makes them durable
