@@ -42,8 +42,8 @@ func FuzzIdentity(f *testing.F) {
 }
 
 // FuzzEnvironment checks that no values of the service manager's variables cause a
-// panic, take over a socket that was not opened for this process, or lead to an
-// absurd rate of signs of life.
+// panic, the takeover of a socket that was not opened for this process, or an absurd
+// rate of signs of life.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("/run/notify", "30000000", "1", "1", "1")
 	f.Add("@abstract", "-1", "", "x", "2")

@@ -24,9 +24,9 @@ type unixDoor struct {
 // replaces the socket of a daemon that was killed, but neither a socket on which a
 // process listens nor a file that is not a socket.
 //
-// It creates the socket in a directory that only its owner may enter, sets its
-// mode, and then moves it to its place. So the socket is never reachable with a
-// wider mode.
+// It creates the socket in a directory that only the owner may enter, sets the
+// socket's mode, and then moves the socket into place. So the socket is never
+// reachable with a wider mode.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if mode == 0 {
 		mode = 0o600

@@ -42,8 +42,9 @@ func takeBody(size int64) []byte {
 	return make([]byte, 0, size)
 }
 
-// spareBody makes a buffer available to takeBody. Nothing may still refer to the
-// buffer. If necessary, the oldest spare buffers are dropped to make room for it.
+// spareBody makes a buffer available to takeBody, unless the buffer is too small or too
+// large. Nothing may still refer to the buffer. If necessary, the oldest spare buffers
+// are dropped to make room for it.
 func spareBody(b []byte) {
 	Poison(b)
 	if cap(b) < leastSpare || cap(b) > keepBody {

@@ -29,8 +29,8 @@ func TestBodiesAreReused(t *testing.T) {
 	}
 }
 
-// However many bodies there are at once, the number of spare buffers is bounded, and
-// the newest ones are kept.
+// However many bodies there are at once, the total size of the spare buffers is bounded,
+// and the newest ones are kept.
 func TestSpareBodiesAreBounded(t *testing.T) {
 	emptySpares(t)
 	for _, size := range []int{leastSpare - 1, 3 << 20, 3 << 20, leastSpare, keepBody, keepBody + 1, 3 << 20} {

@@ -279,7 +279,7 @@ func (c *Claim) Release() {
 }
 
 // Awaits declares that the claim now waits for its client to send or to read. If
-// other claims wait for room and the client is slow, the budget calls drop once,
+// other claims wait for room and the client is slow, the budget may call drop once,
 // which must end the wait.
 func (c *Claim) Awaits(drop func()) {
 	b := c.budget

@@ -46,7 +46,8 @@ func (s *shares) waits(c *Claim, n int) {
 
 // exceeds reports whether a claim that is about to become large, with n bytes, must
 // leave the room to waiting clients: its client already holds a large claim, and with
-// this one its large claims would exceed the limit in bytes, most.
+// this one its large claims would exceed the limit. The argument most is that limit, in
+// bytes.
 func (s *shares) exceeds(c *Claim, n, most int64) bool {
 	others := len(s.waiting)
 	if others == 0 {

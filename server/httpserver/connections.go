@@ -27,10 +27,10 @@ const (
 )
 
 // connections is a listener that bounds the number of open connections of a daemon.
-// At the bound, a new connection replaces those that have been idle longest. A
-// connection is idle if it has not sent a complete header yet, or has no request in
-// progress. The client with the most idle connections loses its own first, so one
-// client can't keep the others out. If no connection is idle, the new one waits.
+// At the bound, a new connection replaces idle ones. A connection is idle if it has not
+// sent a complete header yet, or has no request in progress. The client with the most
+// idle connections loses its own first, starting with the longest idle, so one client
+// can't keep the others out. If no connection is idle, the new one waits.
 type connections struct {
 	net.Listener
 	max     int
@@ -194,7 +194,7 @@ func (s *connections) enter(t *Tracked) bool {
 }
 
 // makeRoom closes the longest idle connections of the client that has the most idle
-// ones. It closes several at once, because searching all connections is slow. It
+// ones. It may close several at once, because searching all connections is slow. It
 // returns false if no connection is idle. The caller holds mu.
 func (s *connections) makeRoom() bool {
 	return s.closeLongest(int64(s.max/64+1), func(_ *Tracked, idle int64) (weight, since int64) {

@@ -22,7 +22,7 @@ import (
 type Exchange struct {
 	W       http.ResponseWriter
 	R       *http.Request
-	Who     *auth.Principal // the authenticated client; nil if any client may do everything
+	Who     *auth.Principal // the authenticated client; nil on an open route, and if any client may do everything
 	Body    []byte          // the body, after ReadBody
 	Out     []byte          // the response body
 	Status  int             // 200 unless set

@@ -230,8 +230,9 @@ func challenge(err *ledger.Error) []string {
 	return []string{realm + `, error="invalid_token"`}
 }
 
-// Sign records the client of the request as the sender of a transaction. Unless the
-// client has the scope admin, the transaction may not set which commit it reverses.
+// Sign records the client of the request, if it was authenticated, as the sender of a
+// transaction. Unless that client has the scope admin, the transaction may not set which
+// commit it reverses.
 func (x *Exchange) Sign(tx *ledger.Transaction) {
 	if who := x.Who; who != nil {
 		tx.SetSender(who.Sender, who.Permit)

@@ -92,7 +92,8 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
-// Only a client with the scope admin may set which commit a transaction reverses.
+// An authenticated client needs the scope admin to set which commit a transaction
+// reverses.
 func TestReversesNeedsAdmin(t *testing.T) {
 	for scope, code := range map[auth.Scope]ledger.Code{auth.Commit: ledger.Forbidden, auth.Commit | auth.Register: ledger.Forbidden, auth.Admin: ""} {
 		state, out := ledger.NewState(ledger.Config{}), ledger.Outcome{}

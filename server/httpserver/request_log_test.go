@@ -59,9 +59,9 @@ func TestRequestLogLevels(t *testing.T) {
 	}
 }
 
-// TestWarningsAreFew checks that, if requests fail because of the daemon, at most one
-// line a second is shown by default. If all requests are logged, all of these lines are
-// shown.
+// TestWarningsAreFew checks that, if requests fail because the log is unavailable, at
+// most one line a second is shown by default. If all requests are logged, all of these
+// lines are shown.
 func TestWarningsAreFew(t *testing.T) {
 	for all, want := range map[bool]int{false: 3, true: 300} {
 		synctest.Test(t, func(t *testing.T) {

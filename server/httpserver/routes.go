@@ -203,7 +203,7 @@ func (a *API) mayWarn() bool {
 }
 
 // Guarded runs a handler. If it panics, the response is 500, and the panic is
-// logged and counted.
+// logged and counted. A panic with http.ErrAbortHandler is passed on instead.
 func (a *API) Guarded(x *Exchange, handle Handler) (err *ledger.Error) {
 	defer func() {
 		p := recover()
