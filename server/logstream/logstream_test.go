@@ -214,8 +214,8 @@ func TestStreamEnds(t *testing.T) {
 	ends(s)
 }
 
-// TestSlowClient checks that a client that reads nothing is disconnected, and frees
-// its part of the budget.
+// TestSlowClient checks that a client that reads nothing is disconnected, and that its
+// part of the budget is freed.
 func TestSlowClient(t *testing.T) {
 	v := serve(t, func(s *Server) { s.patience = 50 * time.Millisecond })
 	v.append(300, 9000) // more than the buffers on the way hold
