@@ -77,7 +77,7 @@ func (c *Config) CheckFiles() error {
 	return httpclient.AsSetting(err)
 }
 
-// token reads the token, "" if there is none.
+// token returns the token, or "" if there is none.
 func (c *Config) token() (string, error) {
 	if c.TokenFile == "" {
 		token := os.Getenv(EnvToken)

@@ -189,8 +189,10 @@ func (s *Source) explain(st *stream, err error) error {
 	return localError{err}
 }
 
-// agree opens the log of the current daemon at the directory's last commit. The
-// frame there must be the same as the last one of the directory.
+// agree opens the log of the current daemon at the directory's last commit, or at the
+// first commit if the directory's log is empty. The frame there must be the same as the
+// last one of the directory. If the daemon's log begins right after that frame, there is
+// nothing to compare.
 func (s *Source) agree(ctx context.Context, dir string, o wal.Options, w *wal.Writer) (*stream, error) {
 	if err := w.SyncCopy(); err != nil { // what follows reads the directory
 		return nil, localError{err}

@@ -130,8 +130,8 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A brokenBody passes on as many bytes as the field left says. Then it fails, or flips
-// one bit of the byte that follows.
+// A brokenBody passes on bytes until its field left is 0. Then it fails, or flips one bit
+// of the byte that follows.
 type brokenBody struct {
 	io.ReadCloser
 	left int

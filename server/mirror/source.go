@@ -297,8 +297,8 @@ func (s *Source) download(ctx context.Context, c checkpoint, w io.Writer) error 
 	return nil
 }
 
-// part writes the bytes of a checkpoint that arrive, beginning at offset at, and
-// returns their number.
+// part requests a checkpoint from offset at, writes the bytes that arrive, and returns
+// their number.
 func (s *Source) part(ctx context.Context, c checkpoint, at int64, w io.Writer) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
