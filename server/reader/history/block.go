@@ -25,8 +25,8 @@ type block struct {
 }
 
 // blockRoom is the number of changes for which a block has room. A reader looks at
-// every change of the block that is not full, and at a few changes of each full
-// one. Tests lower it.
+// every change of the block that is not full, and usually at only a few changes of each
+// full one. Tests lower it.
 var blockRoom = 4096
 
 // oftenHere is the minimum number of changes to a container in a block for which

@@ -8,10 +8,10 @@ import (
 )
 
 // In a container with a long history, the last change of a stack may be a million
-// entries ago. To let At find it without reading them all, a file carries the last
-// entry of each thing along. At intervals, a run of marked copies of these entries
-// is inserted among the container's entries. After a run, At continues with the
-// previous file.
+// entries ago. To let At find it without reading them all, a file carries along the
+// last entry of each thing that a carrier selects. At intervals, a run of marked copies
+// of these entries is inserted among the container's entries. After a run, At continues
+// with the previous file.
 
 // carryAfter is the number of entries before the first run. Tests lower it.
 var carryAfter = 1024

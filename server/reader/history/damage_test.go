@@ -53,8 +53,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// useDamaged reads everything, and returns 1 if that detected damage, otherwise
-// 0.
+// useDamaged reads each container as of the last commit of the file, and returns 1 if
+// that detected damage, otherwise 0.
 func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 	x := w.follow(New(w.config(disk.Process())), 0)
 	x.apply(1000)

@@ -5,7 +5,7 @@
 // The main invariant: everything in the index can be rebuilt from the log. Each of
 // its files is complete or does not exist. CRCs protect a file, and the chains of
 // the frames at both ends of its range tie it to the log. A missing or damaged file
-// is built again.
+// is built again, as far as the log and its checkpoints reach back.
 //
 // While the tailer applies batches, the state notes their changes (ledger.Changes)
 // in blocks of the open generation. A generation becomes a file when it is full,

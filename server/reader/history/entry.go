@@ -24,11 +24,12 @@ const (
 	opMask    = 1<<6 - 1
 )
 
-// lifeMark marks the keys of entries that created, renamed or removed a container.
+// lifeMark marks the keys for the entries of changes that created, renamed or removed
+// a container.
 const lifeMark = 1 << 63
 
-// lifeKey returns the key of the entries that created, renamed or removed a
-// container. It is below batchKey, even for the highest id.
+// lifeKey returns the key for the entries of the changes that created, renamed or
+// removed a container. It is below batchKey, even for the highest id.
 func lifeKey(container int64) uint64 { return lifeMark | uint64(container-1) }
 
 // batchKey is the key of the batches' times. It is greater than all others.

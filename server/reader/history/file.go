@@ -28,7 +28,8 @@ type file struct {
 // errDamaged means that the content of a file is not what was written.
 var errDamaged = errors.New("the file is damaged")
 
-// errOther means that a file has another version, or belongs to another log.
+// errOther means that a file has another version, belongs to another log, or does not
+// begin with the commit in its name.
 var errOther = errors.New("the file has another version, or belongs to another log")
 
 // openFile opens a file and checks everything except its blocks.

@@ -59,8 +59,8 @@ func (f *follower) compare(r *rand.Rand, from uint64, n int) {
 	}
 }
 
-// compareOrders checks that the entries oldest first are exactly the reverse of
-// those newest first.
+// compareOrders checks that Oldest passes exactly the entries that Newest passes, in
+// the reverse order.
 func (f *follower) compareOrders(v *View, from, to uint64) {
 	t := f.world.t
 	t.Helper()

@@ -25,8 +25,8 @@ type Config struct {
 	// Generation is the size in bytes at which a generation is closed; 0 means
 	// generationBytes.
 	Generation int64
-	// Brief makes the index hold the duty of writing files only while it writes
-	// one. It is for a daemon that stops at some commit while other daemons
+	// Brief makes the index hold the duty of writing files only while it maintains
+	// them. It is for a daemon that stops at some commit while other daemons
 	// continue.
 	Brief bool
 }
@@ -112,7 +112,7 @@ func (x *Index) Applied(f *wal.Frame, last uint64) {
 	}
 }
 
-// Cut closes the open generation. The tailer calls it between two batches.
+// Cut closes the open generation, unless it is empty. It is called between two batches.
 func (x *Index) Cut() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -207,7 +207,8 @@ func (e *damageError) Error() string { return e.f.name + ": " + e.what.Error() }
 func (e *damageError) Unwrap() error { return e.what }
 
 // damaged translates an error for the caller of a view. For a *damageError it
-// returns a *NotReadyError, and Run removes the file and builds it again.
+// returns a *NotReadyError. Run then removes the file and builds it again, unless
+// another daemon writes the files.
 func (x *Index) damaged(err error) error {
 	var damage *damageError
 	if !errors.As(err, &damage) {

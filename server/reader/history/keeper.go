@@ -166,7 +166,7 @@ func (x *Index) Close() {
 
 // Flush writes the generations that are closed now and merges files, if this daemon has
 // or can acquire the duty of writing the files. Otherwise it loads the files that
-// another daemon has written.
+// another daemon has written. While the index is not ready, Flush does nothing.
 func (x *Index) Flush() (pause time.Duration, err error) {
 	x.mu.Lock()
 	waiting, ready, open := len(x.gens) > 1, x.ready, x.open.first

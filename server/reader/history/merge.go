@@ -97,8 +97,8 @@ type walk struct {
 	buf    []byte
 }
 
-// fill reads the next block when all groups have been read. It returns false at the
-// end.
+// fill reads the next block when all groups of the current one have been read. It
+// returns false at the end of the file.
 func (w *walk) fill() (bool, error) {
 	for w.next == len(w.keys) {
 		if w.i == w.f.blocks() {

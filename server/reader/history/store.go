@@ -13,7 +13,8 @@ type store struct {
 
 const (
 	// leastRoom is the number of changes for which a generation's first block has room.
-	// Each further block has twice the room of the previous one, up to blockRoom.
+	// Each further block has twice the room of the previous one, up to blockRoom. A
+	// reused block has room for at least blockRoom changes.
 	leastRoom = 256
 	// storedBlocks is the maximum number of blocks that a store keeps: 128 MiB in all.
 	storedBlocks = 512

@@ -110,7 +110,7 @@ func (v *View) oldest(key, from uint64, fn func(entry []byte) bool) error {
 }
 
 // decoded turns fn, which takes decoded entries, into a function that takes their
-// bytes and skips carried ones. It stores its error in err.
+// bytes and skips carried ones. That function stores any decoding error in err.
 func (v *View) decoded(err *error, fn func(*Entry) bool) func([]byte) bool {
 	var e Entry
 	return func(b []byte) bool {
@@ -156,7 +156,7 @@ func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 	return err
 }
 
-// Lives calls fn for the entries with Seq <= to that created, renamed or removed the
+// Lives calls fn for the changes with Seq <= to that created, renamed or removed the
 // container, newest first, until fn returns false.
 func (v *View) Lives(to uint64, fn func(*Entry) bool) error {
 	var bad error
