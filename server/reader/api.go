@@ -21,7 +21,7 @@ type endpoint struct {
 	params  param    // parameters that it takes, besides min_seq and wait
 	list    listKind // list whose cursors it takes
 	reach   reach    // what clients that are limited to owners see
-	element int64    // maximum bytes of one element of the list, as collected and as rendered together
+	element int64    // maximum bytes of one element of the list, in its collected and its rendered form together
 	bare    bool     // a read of the past does not need the contents of the container
 	brief   bool     // a read of the present is too short to check whether the client disconnects
 
@@ -211,7 +211,8 @@ func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
 }
 
 // wait waits until the wanted commit is applied. Errors: NotFresh if it is not
-// applied in time or is beyond the end of the log, and those of freshness.wait.
+// applied in time, or at once if it is beyond the end of the log and mayCome returns
+// false, and those of freshness.wait.
 func (r *reading) wait(want uint64) *ledger.Error {
 	fresh := r.daemon.proj.fresh
 	if fresh.applied.Load() >= want {

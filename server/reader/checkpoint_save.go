@@ -23,7 +23,7 @@ import (
 // where it stopped, and their freshness says so. The write daemon is not affected.
 // The copy takes about 40 ns and 7 bytes for each stack. To keep it out of the 99th
 // percentile of waits for freshness, it takes at most one part in saverShare of the
-// tailer's time. No read waits for the disk.
+// tailer's time. No read waits until the checkpoint is on disk.
 type saver struct {
 	store commitlog.CheckpointStore
 	every uint64 // commits between two checkpoints; 0 to make none
@@ -63,8 +63,10 @@ func (s *saver) start(place wal.Place) {
 	s.meter.last.Store(place.Seq)
 }
 
-// applied is called after each batch, while nothing changes the state. It makes a
-// checkpoint if one is due.
+// applied is called after each batch, while nothing changes the state. It starts a
+// checkpoint if one is due, unless another daemon has the duty, the previous
+// checkpoint is still being written, or taking another one so soon would exceed
+// saverShare.
 func (s *saver) applied(state *ledger.State, f *wal.Frame) {
 	s.place = f.Place()
 	if s.every == 0 || s.place.Seq < s.due || s.busy.Load() || time.Now().Before(s.rested) {

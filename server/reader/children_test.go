@@ -8,8 +8,8 @@ import (
 )
 
 // TestChildrenComeInPages attaches 10,001 instances to one instance. No
-// response has more entries than its limit, and the pages together list all of
-// them.
+// response has more entries than its limit. With each limit above 1, the pages
+// together list all of these instances.
 func TestChildrenComeInPages(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

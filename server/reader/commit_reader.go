@@ -102,8 +102,9 @@ func (c *commitReader) close() {
 // times compare as text.
 const committedAt = "2006-01-02T15:04:05.000000000Z"
 
-// opText is the size of the text of most operations, in bytes. All of a commit's
-// memory is allocated at once: growing in steps leaves five times as much garbage.
+// opText is a size in bytes that is enough for the text of most operations. The
+// memory of most commits is therefore allocated at once: growing in steps leaves five
+// times as much garbage.
 const opText = 144
 
 // AppendCommit appends a commit as it was made: the JSON object that

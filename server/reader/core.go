@@ -15,8 +15,9 @@ type Core struct {
 	saver *saver
 }
 
-// NewCore returns a core that starts from the newest checkpoint in store that belongs
-// to l. It positions l after that checkpoint.
+// NewCore returns a core that starts from the newest valid checkpoint in store that
+// belongs to l, or from the empty state if there is none. It positions l after that
+// state.
 func NewCore(store commitlog.CheckpointStore, l commitlog.Reader, keys int) (*Core, error) {
 	log := slog.New(slog.DiscardHandler)
 	state, place, err := commitlog.Restore(store, l, keys, log)

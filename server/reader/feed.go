@@ -174,7 +174,7 @@ func (r *reading) allowPiece() *http.ResponseController {
 }
 
 // patience returns how long a stream waits for its client to read a piece:
-// feedPatience, but no longer than any client may take to read a response.
+// feedPatience, or the time limit for reading any response if that is shorter.
 func (d *daemon) patience() time.Duration {
 	if limit := d.timeouts.Write; limit > 0 && limit < feedPatience {
 		return limit

@@ -47,7 +47,7 @@ var readMinutes = endpoint{
 
 // lastBefore returns the last commit made before a time in Unix nanoseconds. It
 // returns at least the base of the index, because the index has no times for commits
-// up to its base.
+// before its base.
 func lastBefore(v *history.View, time int64) (uint64, error) {
 	seq, err := v.SeqAt(time - 1)
 	return max(seq, v.Base()), err

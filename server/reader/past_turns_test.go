@@ -66,8 +66,8 @@ func TestPastTakesTurns(t *testing.T) {
 }
 
 // TestPastIsCharged checks that the memory of a read that rebuilds a large container
-// counts against the budget. While others use up the budget, such a read is rejected,
-// but small reads are not.
+// counts against the budget. While other claims leave no room for such a read, it is
+// rejected, but small reads are not.
 func TestPastIsCharged(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })
@@ -91,8 +91,8 @@ func TestPastIsCharged(t *testing.T) {
 }
 
 // TestShortListsGetThrough checks that a list claims memory for its actual length,
-// and not for its maximum. So short lists can be read while others use up the
-// budget.
+// and not for its maximum. So short lists can be read while other claims leave no room
+// for a long one.
 func TestShortListsGetThrough(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(512 << 10) })

@@ -15,8 +15,8 @@ import (
 
 // A projection is the state of the ledger that reads see. Only the tailer applies
 // commits to it. The tailer holds the lock while it applies a batch, and reads share
-// the lock. So a read always sees the state between two batches, and state.Seq() is
-// the last commit of that state.
+// the lock. So a read never sees a batch that is being applied, and state.Seq() is the
+// last commit of the state that it sees.
 type projection struct {
 	fresh *freshness
 

@@ -14,8 +14,8 @@ import (
 )
 
 // statusAge is the maximum age of the findings that a response may show. It bounds
-// what requests for the status cost: each write daemon is asked at most once a
-// second, however many clients ask.
+// what requests for the status cost: each write daemon is asked for its status at most
+// once a second, however many clients ask.
 const statusAge = time.Second
 
 // A statusWatch collects, for operators, what can be seen of the ledger outside this

@@ -20,9 +20,10 @@ import (
 //
 //	no log yet → open → catch up → (wait → apply)… → stopped
 //
-// It never skips a batch. If a batch can't be read, does not follow the previous one,
-// or leads to a state that differs from the write daemon's, the tailer ends, and all
-// further reads fail.
+// It never skips a batch. While there are too few file descriptors to read the next one,
+// it tries again. If a batch can't be read for another reason, does not follow the
+// previous one, or leads to a state that differs from the write daemon's, the tailer
+// ends, and all further reads fail.
 type tailer struct {
 	source commitlog.Source
 	name   string // under which this daemon is registered with the log
@@ -35,7 +36,7 @@ type tailer struct {
 	meter  *saverMeter
 	until  Until            // where to stop
 	dir    string           // of the log
-	mirror *mirror.Mirror   // copies the log from another machine; nil if a write daemon on this machine writes or copies it
+	mirror *mirror.Mirror   // copies the log from another machine; nil if this daemon is not a mirror
 	poll   time.Duration    // maximum sleep, in case a wakeup for a new batch was missed or the daemon is stopping
 	now    func() time.Time // for ages and progress only; never reaches the state
 
@@ -246,7 +247,8 @@ func noLogYet(copied bool) string {
 	return "there is no log yet: an empty ledger is served until there is one"
 }
 
-// tryOpen registers this daemon's name and opens the log.
+// tryOpen registers this daemon's name, unless the daemon has an Until, and opens the
+// log.
 func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
 	known, err := commitlog.Registration(unregistered{}), error(nil)
 	if !t.until.set() {
