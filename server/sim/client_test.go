@@ -48,7 +48,7 @@ func (c *simClient) finish() {
 	}
 }
 
-// begin makes a new request, or repeats one that was acknowledged long ago.
+// begin makes a new request, or repeats one that was acknowledged earlier.
 func (c *simClient) begin() {
 	if len(c.old) > 0 && c.rng.IntN(8) == 0 {
 		c.tx = c.old[c.rng.IntN(len(c.old))]

@@ -6,7 +6,7 @@ import (
 )
 
 // A simStream is a stream of commits that clients share. Their requests are its
-// lines, submitted in blocks. It ends with its writer.
+// lines, submitted in blocks. It ends with its writer at the latest.
 type simStream struct {
 	*simWorld
 	core    *writer.CoreStream // nil: it is not open

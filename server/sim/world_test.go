@@ -27,7 +27,7 @@ import (
 // between any two operations of the writer.
 //
 // Whatever happens, the model must allow the history that the clients saw
-// (modeltest.History). No state that any of them saw may ever disappear.
+// (modeltest.History). No state that any process saw may ever disappear.
 
 const simDir = "/ledger"
 
