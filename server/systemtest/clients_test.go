@@ -172,8 +172,8 @@ type preparedClient struct {
 	command         []string
 }
 
-// prepareClient compiles a client, once for all tests. It skips the test if a
-// tool is missing.
+// prepareClient makes a client ready to run, once for all tests. It skips the test if
+// a tool is missing.
 func prepareClient(t *testing.T, language string) clientRun {
 	t.Helper()
 	madeClients.Lock()

@@ -54,7 +54,8 @@ func TestPageSignIn(t *testing.T) {
 		p.basics()
 		p.everyLook(t, "limited "+v.hash)
 	}
-	// With the scope metrics the page shows the daemons, but not their addresses.
+	// With a token that has the scope metrics but is limited to an owner, the page shows
+	// the daemons, but not their addresses.
 	b.eval(`(sessionStorage.setItem('ledger-token', 'token-of-ops'), true)`, new(bool))
 	b.goTo("#/")
 	b.until(`document.querySelector('#readers')?.textContent === '1 daemon'`)

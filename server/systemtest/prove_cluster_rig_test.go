@@ -274,8 +274,8 @@ func (r *clusterRig) until(what string, holds func() bool) {
 	}
 }
 
-// lastWords returns what the daemon has logged if it has exited by itself, or ""
-// if it is running.
+// lastWords returns what the daemon has logged if it has exited by itself, and ""
+// otherwise.
 func (m *machine) lastWords() string {
 	if m.write == nil {
 		return ""
