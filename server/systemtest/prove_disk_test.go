@@ -20,7 +20,7 @@ type disk struct {
 	mounted bool
 }
 
-// commitInterval makes ext4 commit its journal as rarely as possible. So a
+// commitInterval makes ext4 commit its journal by itself only every 300 seconds. So a
 // power cut finds as much unsynced data as possible.
 const commitInterval = "commit=300"
 

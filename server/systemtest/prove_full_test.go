@@ -53,7 +53,7 @@ func outlivesFullDisk(t *testing.T, at string) {
 }
 
 // fillUntilRefused fills the disk until both health and commits report that it is
-// full. It fills repeatedly, because ext4 finds some more room after writing.
+// full. It fills the disk repeatedly, because ext4 finds some more room after writing.
 func (r *rig) fillUntilRefused(filler string) {
 	r.t.Helper()
 	const body = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}],"idempotency_key":"full-%d"}`

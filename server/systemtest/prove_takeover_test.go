@@ -14,7 +14,8 @@ import (
 
 // TestProveTakeover measures how long a ledger on several machines accepts no
 // commits when its writer is killed or asked to stop, without load and under
-// load. Everything that was acknowledged must be there afterwards.
+// load. The short form only asks the writer to stop, under load. Everything that was
+// acknowledged must be there afterwards.
 func TestProveTakeover(t *testing.T) {
 	rounds := proof(t, 0, 30)
 	seed := rand.Uint64()

@@ -24,8 +24,8 @@ func (x *target) set(url string) {
 	close(x.up)
 }
 
-// clear reports that the daemon is about to be killed, unless it is down
-// already.
+// clear reports that the daemon is down or about to go down. If that has already been
+// reported, clear does nothing.
 func (x *target) clear() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,7 +71,7 @@ func (x *target) lives(life int) bool {
 	return x.url != "" && x.life == life
 }
 
-// A pauses measures the longest time between two acknowledgements.
+// A pauses measures the longest time between two successive acknowledgements.
 type pauses struct {
 	mu      sync.Mutex
 	last    time.Time

@@ -14,8 +14,8 @@ import (
 	"assetledger/wal"
 )
 
-// TestProveUnreadable makes the disk answer reads of the log with EIO while a read
-// daemon has the log mapped, so that the kernel sends SIGBUS.
+// TestProveUnreadable makes the disk answer reads of the log with EIO. If a read daemon
+// has the log mapped, the kernel then sends SIGBUS.
 func TestProveUnreadable(t *testing.T) {
 	if !onMachineOfItsOwn(t) {
 		return

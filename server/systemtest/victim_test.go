@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// A victim is a pair of daemons with short timeouts, and a well-behaved client.
+// A victim is a pair of daemons, by default with short timeouts, and a well-behaved
+// client.
 type victim struct {
 	*testing.T
 	w, r  *process

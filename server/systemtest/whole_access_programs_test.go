@@ -76,7 +76,7 @@ func TestTokensOfPrograms(t *testing.T) {
 		t.Errorf("read commit must show the principal holder: %s", out)
 	}
 	ctl(3, append(read, "-token-file", serving.cert)[:len(read)]...)
-	ctl(2, append(read, "-token-file", serving.cert)...) // not one word of printable ASCII
+	ctl(2, append(read, "-token-file", serving.cert)...) // the file must hold exactly one word of printable ASCII
 
 	late := token("late", "-scopes", "read")
 	ctl(3, append(read, "-token-file", late)...)

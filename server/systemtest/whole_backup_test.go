@@ -22,9 +22,9 @@ func spoil(t *testing.T, path string) {
 	}
 }
 
-// TestBackupUnderLoad backs up a log in use twice into the same directory, and
-// starts daemons on the copy. Everything that was acknowledged before a backup
-// began must be in it.
+// TestBackupUnderLoad makes two backups of a log in use, both into the same directory,
+// and starts a write daemon on the copy after each. Everything that was acknowledged
+// before a backup began must be in it.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "copy")

@@ -247,9 +247,9 @@ func (s *sandbox) shell(command string) *exec.Cmd {
 	return cmd
 }
 
-// ends runs a command that exits by itself. Its exit code must be 0. Unless it
-// redirects its output, it must print something, and openssl must print the hash that
-// is in the auth file.
+// ends runs a command that exits by itself. Its exit code must be 0. It must print
+// something, except for kill and for commands with a redirection or a process
+// substitution. openssl must print the hash that is in the auth file.
 func (s *sandbox) ends(command string) {
 	out, err := s.shell(command).CombinedOutput()
 	if err != nil {

@@ -33,8 +33,8 @@ func small(rnd *rand.Rand, n int) string {
 // TestKilledWhileTheIndexIsMade kills a read daemon with SIGKILL while it builds
 // the history index in the background, at random commits and while it writes a
 // file. Each daemon starts from nothing, or from what the previous one has left,
-// while commits continue. The next daemon must respond like one on another
-// directory that was never killed.
+// while commits continue. The next daemon must respond like a daemon that was never
+// killed and has its own directory.
 func TestKilledWhileTheIndexIsMade(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()

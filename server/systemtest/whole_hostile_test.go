@@ -260,7 +260,7 @@ func (v *victim) deepAndWide() {
 		{"a number of a million digits", "/v1/commit", `{"operations":[{"op":"RemoveContainer","args":{"container_id":` + strings.Repeat("9", million) + `}}]}`, 400, "InvalidRequest"},
 	} {
 		a, err := post(http.DefaultClient, v.w.url+c.path, c.body)
-		for tries := 0; err != nil && tries < 10; tries++ { // on a busy machine, sending this much takes longer than permitted
+		for tries := 0; err != nil && tries < 10; tries++ { // on a busy machine, sending this much can take longer than permitted
 			a, err = post(http.DefaultClient, v.w.url+c.path, c.body)
 		}
 		if code := errorCode(strings.TrimSuffix(strings.TrimPrefix(a.body, `{"results":[`), `]}`)); err != nil || a.status != c.status || code != c.code || len(a.body) > 2000 {

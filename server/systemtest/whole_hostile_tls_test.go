@@ -86,7 +86,7 @@ func TestHostileHandshakes(t *testing.T) {
 }
 
 // TestStrangersHoldNothing checks that unauthenticated clients can't use up the
-// memory for bodies, neither with large bodies nor with many slow ones.
+// memory for bodies, even if many of them send large bodies at once.
 func TestStrangersHoldNothing(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "auth")

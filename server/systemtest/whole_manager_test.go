@@ -17,9 +17,9 @@ import (
 	"assetledger/server/etcd/etcdtest"
 )
 
-// TestServiceManager starts the programs as systemd would: with a socket that
-// is already open, a socket for notifications, and a umask that removes no
-// permissions.
+// TestServiceManager starts the programs as systemd would: with a socket that is
+// already open, and a socket for notifications. The umask removes no permissions, so
+// the daemons themselves must restrict the modes of the log's files.
 func TestServiceManager(t *testing.T) {
 	t.Parallel()
 	programs := buildPrograms(t) // before any deadline is set
@@ -125,8 +125,8 @@ func TestServiceManager(t *testing.T) {
 }
 
 // TestSocketActivation opens the socket with systemd's own tool, on the network
-// and in the filesystem. A socket that other machines can reach is not served
-// without an auth file, whoever opened it.
+// and in the filesystem. Without an auth file or -insecure, the daemon does not serve a
+// socket that other machines can reach, whoever opened it.
 func TestSocketActivation(t *testing.T) {
 	t.Parallel()
 	activate := tool(t, "systemd-socket-activate", "systemd")

@@ -89,8 +89,8 @@ func balance(t *testing.T, url string) int {
 	return n
 }
 
-// TestLogLinesAreExplained checks that docs/ops.md explains every line that a
-// daemon can log.
+// TestLogLinesAreExplained checks that docs/ops.md explains the lines that the daemons
+// log. It finds the calls whose logger is named log or Log.
 func TestLogLinesAreExplained(t *testing.T) {
 	t.Parallel()
 	guide := text(t, "../../docs/ops.md")

@@ -25,10 +25,10 @@ import (
 // compared with the recorded response, so that -update can't record a mistake
 // unnoticed.
 //
-// Requests to /v1/read/… go to the read daemon, /v1/commit… and /v1/register/…
-// to the write daemon. Other requests go to the daemon of the folder, or to the one
-// named by the placeholder {write_base_url} or {read_base_url} before the path. A POST
-// without a Content-Type line is sent as application/json. In a request,
+// Requests to /v1/read/… go to the read daemon, and those to /v1/commit… and
+// /v1/register/… go to the write daemon. Other requests go to the daemon of the folder,
+// or to the one named by the placeholder {write_base_url} or {read_base_url} before the
+// path. A POST without a Content-Type line is sent as application/json. In a request,
 // {next_cursor} and {etag} stand for the values in the response before it.
 //
 // If the lines of a request body begin with @, the body is built from them: @quoted

@@ -198,7 +198,8 @@ func ours(t *testing.T) []string {
 	return files
 }
 
-// TestTopLevel checks that only certain files and folders are at the top level.
+// TestTopLevel checks that only certain files and folders are at the top level. Names
+// that begin with a dot are exempt.
 func TestTopLevel(t *testing.T) {
 	allowed := map[string]bool{"cmd": true, "ledger": true, "wal": true, "server": true, "ctl": true, "testdata": true, "docs": true,
 		"go.mod": true, "go.sum": true, "Makefile": true, "README.md": true, "CHANGELOG.md": true, "SECURITY.md": true, "Dockerfile": true}

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestUntilOfACopy runs read daemons that fill their directory from another
-// machine and stop following the log. One stops at a commit, one at a time, and one at
-// a commit beyond the end of the log. Each must serve the ledger as it was at that
-// point. A daemon that is started later on such a directory, without -until, must
-// serve the whole log.
+// TestUntilOfACopy runs read daemons that fill their directory from another machine and
+// stop following the log. The first stops at a given commit, the second at a given
+// time, and the third at a commit beyond the end of the log. Each must serve the ledger
+// as it was at that point. A daemon that is started later on such a directory, without
+// -until, must serve the whole log.
 func TestUntilOfACopy(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -103,7 +103,7 @@ func TestUntilOfACopy(t *testing.T) {
 	last = commits(t, w.url, 40)
 	truth = startProcess(t, "ledger-read", "-dir", filepath.Join(base, "a"))
 	arrives(t, truth.url, last)
-	truth.stop(t) // it writes a checkpoint in a later segment
+	truth.stop(t) // it writes a checkpoint, at a commit in a later segment
 	code, _, words := runProgram(t, "ledger-read", "-dir", filepath.Join(base, "e"), "-from", w.url, "-name", "e", "-until", "5", "-listen", "127.0.0.1:0")
 	if code != 1 || !strings.Contains(words, "-until") || !strings.Contains(words, "began with a checkpoint of its source") {
 		t.Errorf("-until before the source's checkpoint: exit code %d, want 1 and the reason: %s", code, words)

@@ -31,8 +31,8 @@ var walks = map[string]struct {
 	"docs/tutorial-cluster.md":   {40, []string{"etcd", "curl", "sed", "seq", "cmp"}},
 }
 
-// TestWalks runs the commands of the documents in walks in order, each command in its
-// own shell, and compares their output.
+// TestWalks runs the commands of each document in walks from top to bottom, each
+// command in its own shell, and compares their output.
 func TestWalks(t *testing.T) {
 	t.Parallel()
 	together(t, slices.Sorted(maps.Keys(walks)), func(t *testing.T, path string) {
@@ -45,7 +45,7 @@ func TestWalks(t *testing.T) {
 	})
 }
 
-// TestWalksAreWhole checks that no document has console blocks that no test runs.
+// TestWalksAreWhole checks that a test runs every document that has console blocks.
 func TestWalksAreWhole(t *testing.T) {
 	walked := map[string]bool{"docs/ops.md": true} // by TestOpsGuide
 	for path := range walks {
@@ -196,7 +196,7 @@ func commandsOf(block string) (commands []string) {
 	return commands
 }
 
-// withNewline returns s with a newline at its end.
+// withNewline returns s with a newline at its end, or "" if s is empty.
 func withNewline(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s
