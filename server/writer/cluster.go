@@ -105,7 +105,8 @@ func rejoin(ctx context.Context, cl commitlog.Cluster, log *slog.Logger) (commit
 
 // turn stands by until this daemon is the writer, and writes until it no longer is.
 // It then closes the copy. It returns commitlog.ErrFenced after another daemon
-// became the writer, and nil if ctx was done while this daemon wrote.
+// became the writer, and nil if ctx was done while this daemon wrote, unless closing
+// the copy fails.
 func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit func()) error {
 	state, err := m.Restore(c.IdempotencyKeys, c.Log)
 	if err != nil {

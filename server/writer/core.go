@@ -118,7 +118,7 @@ func (c *Core) Judge() {
 	c.events()
 }
 
-// Sync makes the batch in flight durable, if there is one.
+// Sync makes the batch in flight durable, if there is one and the log accepts it.
 func (c *Core) Sync() {
 	c.append()
 	c.events()
@@ -139,8 +139,9 @@ func (c *Core) Fail(err error) {
 // Failed reports whether the log has failed. If it has, all submissions have a result.
 func (c *Core) Failed() bool { return c.seq.failed != nil }
 
-// Stop rejects new transactions, and reports whether all accepted ones have a
-// result. If not, continue with Judge and Sync.
+// Stop rejects new transactions. It returns true if all accepted ones have a result, or
+// if the log rejects the batch in flight at present. Otherwise, continue with Judge and
+// Sync.
 func (c *Core) Stop() (done bool) {
 	c.seq.intake.refuse(shuttingDown)
 	return c.seq.finished() || c.full

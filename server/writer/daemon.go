@@ -92,7 +92,8 @@ func (d *daemon) drain() {
 //	lock and recover the log → replay it → release expired holds → listen, report ready → serve → stop in reverse
 //
 // When it stops, it rejects new requests, answers the accepted ones, and closes the
-// log. The function exit ends the process as a failure; it is called after a panic.
+// log. If the last batch does not become durable in time, the log stays open. The
+// function exit ends the process as a failure; it is called after a panic.
 func Run(ctx context.Context, c Config, exit func()) (err error) {
 	if err := commitlog.CheckDir(c.Dir); err != nil {
 		return err

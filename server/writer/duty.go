@@ -96,8 +96,8 @@ func (d *daemon) report() (r commitlog.ClusterReport, ok bool) {
 	return r, ok
 }
 
-// stopDuty stops the sequencer of a writer. Accepted requests are answered if the
-// log accepts their batches in time.
+// stopDuty stops the sequencer of a writer. Accepted requests get their results if the
+// log accepts their batches in time. Otherwise their outcome is unknown.
 func stopDuty(seq *sequencer, l commitlog.ClusterWriter) {
 	stopped := make(chan struct{})
 	go func() {

@@ -51,8 +51,9 @@ func (s *sequencer) expire() time.Duration {
 	return 0
 }
 
-// expireFirst releases all holds that expired while the ledger was stopped. The
-// group caughtUp is done when these releases are durable.
+// expireFirst releases the holds that expired while the ledger was stopped, unless the
+// log accepts no commits or this daemon releases none. The group caughtUp is done when
+// these releases are durable, or when the log fails or stalls first.
 func (s *sequencer) expireFirst() {
 	for s.expire() == 0 {
 	}

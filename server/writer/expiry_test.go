@@ -150,8 +150,8 @@ func TestExpiryFollowsTheTimeOfTheLog(t *testing.T) {
 	}
 }
 
-// While the log accepts nothing, nothing expires, and the sequencer does not
-// spin.
+// No hold is released while the log accepts nothing, while the daemon is stopping, or if
+// -expire is false. The sequencer does not spin then.
 func TestNothingExpiresWithoutALog(t *testing.T) {
 	for what, spoil := range map[string]func(*bench){
 		"no room":    func(b *bench) { b.log.set(nil, wal.ErrNoSpace) },

@@ -23,8 +23,8 @@ const (
 )
 
 // await makes g done when everything judged so far is durable, or when it is known
-// that it can't become durable. While the log is stalled, neither can be known, so
-// g is told that the outcome is unknown.
+// that it can't become durable. While the log is stalled or can't be reached, neither
+// can be known, so g is told that the outcome is unknown.
 func (s *sequencer) await(g *group) {
 	switch {
 	case s.failed != nil:

@@ -135,7 +135,7 @@ func (d *daemon) one(x *httpserver.Exchange, parse parser) *ledger.Error {
 	return d.oneOf(x, r, parse)
 }
 
-// oneOf does the same as the method one, but with a request of the caller's.
+// oneOf does the same as the method one, but with a request that the caller provides.
 func (d *daemon) oneOf(x *httpserver.Exchange, r *request, parse parser) *ledger.Error {
 	tx, v, err := d.judgeOne(x, r, parse)
 	if err != nil {

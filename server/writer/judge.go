@@ -4,7 +4,8 @@ import "assetledger/ledger"
 
 // Judging one transaction against the state.
 
-// commit judges one transaction and puts it into the filling batch.
+// commit judges one transaction and, unless it is rejected or replayed, puts it into the
+// filling batch.
 func (s *sequencer) commit(r *request, tx *ledger.Transaction, v *verdict) *ledger.Error {
 	if known, err := s.recall(r, tx, v); known || err != nil {
 		return err
@@ -37,7 +38,8 @@ func (s *sequencer) stamp() int64 {
 	return s.at
 }
 
-// preflight judges a transaction in the same way as commit, and undoes it.
+// preflight judges a transaction in the same way as commit, and undoes it. Unlike
+// commit, it does not require that the log has room.
 func (s *sequencer) preflight(r *request, tx *ledger.Transaction, v *verdict) *ledger.Error {
 	if known, err := s.recall(r, tx, v); known || err != nil {
 		return err

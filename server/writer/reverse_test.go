@@ -98,7 +98,8 @@ func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 }
 
 // A retry of a reversal gets the first result, even if the reversed commit can
-// no longer be read. Other requests are told why it can't be read.
+// no longer be read. A new reversal is told that the commit is archived, or that it
+// can't be read.
 func TestReversalOfWhatCannotBeRead(t *testing.T) {
 	for what, c := range map[string]struct {
 		fault  error

@@ -50,7 +50,7 @@ type sequencer struct {
 
 	keepExpired bool               // expired holds are not released
 	expired     ledger.Transaction // reused for every commit that releases holds
-	caughtUp    *group             // done when all holds that expired before the start are released
+	caughtUp    *group             // done when the holds that expired before the start are released; see expireFirst
 
 	out     ledger.Outcome // reused for every transaction
 	record  []byte         // reused for every record

@@ -144,7 +144,7 @@ func code(err *ledger.Error) ledger.Code {
 	return err.Code
 }
 
-// Requests that arrive while the sequencer is busy share one group and one
+// Small requests that arrive while the sequencer is busy share one group and one
 // batch. A batch request has its own group, but not its own batch.
 func TestGrouping(t *testing.T) {
 	b := newBench(t, newRAMLog())

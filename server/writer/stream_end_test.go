@@ -300,7 +300,7 @@ func TestStreamOfTinyLines(t *testing.T) {
 }
 
 // Each line of a stream is judged by the current rights of its token. The
-// stream ends when the token is revoked.
+// stream ends when the token is revoked or loses its scope.
 func TestStreamOfARevokedToken(t *testing.T) {
 	table := func(line string) *auth.Table {
 		t.Helper()
