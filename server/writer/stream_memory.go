@@ -68,7 +68,8 @@ func (s *stream) awaitLine() {
 
 // block returns a block that claims size bytes of the budget, or nil if the stream
 // is over. If all blocks are in flight, or there is no memory for one more, it
-// waits until one of them is free.
+// waits until one of them is free. If none is in flight, it waits for other requests
+// to release memory.
 func (s *stream) block(size int64) *block {
 	for {
 		s.mu.Lock()

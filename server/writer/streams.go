@@ -11,13 +11,13 @@ import (
 // streams is the set of open streams. An idle stream takes memory and can't be
 // distinguished from a slow one, so the number of streams is bounded: all idle
 // streams together take at most a quarter of the budget, and those of one client
-// half of that. An open stream is never closed to make room for a new one. The new
-// one is rejected.
+// half of that. The maximum is never less than two, however small the budget is. An open
+// stream is never closed to make room for a new one. The new one is rejected.
 type streams struct {
 	most int // maximum number of open streams
 
 	// working is a semaphore for the work of streams that keeps a core busy. It
-	// leaves one core to other requests, if there are several cores. Otherwise the work
+	// leaves one core to other requests, if there are several cores. Without it, the work
 	// of all streams would queue ahead of every other request, because Go runs goroutines
 	// in turns. It is used only while more streams are open than it has places, so the
 	// two sides of a stream may work at the same time if only a few streams are open.

@@ -22,8 +22,8 @@ const (
 // that the judged ones are woken.
 //
 // A group waits for the batch that is filling when its last request is judged.
-// Batches become durable in order, so the batches of its earlier turns are durable
-// by then.
+// Batches become durable in order, so when that batch is durable, those of the group's
+// earlier turns are durable too.
 func (s *sequencer) turn(g *group) {
 	s.began, s.work = s.now(), 0
 	for fresh := true; g.judged < len(g.requests) && s.failed == nil; fresh = false {
