@@ -68,7 +68,8 @@ func KillAt(n int) Plan {
 	return func(i int, _ Op, _ string) Fault { return Fault{Kill: i == n} }
 }
 
-// ErrKilled is the error of each operation of a process that was killed but continues.
+// ErrKilled is the error of each operation of a process that was killed but continues,
+// except that Sync of a file returns EBADF, and Close of a file returns nil.
 var ErrKilled = errors.New("memfs: the process was killed")
 
 type killed struct{ p *Process }
