@@ -9,7 +9,7 @@ import (
 // A shell runs the goroutines around a Writer's synchronous core:
 //
 //   - spares creates the spare segment, slowly unless a caller waits for it, and
-//     retries once a second while the disk is full;
+//     retries once a second while space or file descriptors are short;
 //   - copies syncs the frames that PutCopy writes;
 //   - ends syncs END once a second, so that, after a power failure, damage to
 //     durable frames can be distinguished from an unfinished last frame;

@@ -9,7 +9,8 @@ import (
 // A copy on which a daemon was started may have commits that the original lacks.
 // The log id and the length do not show that. So before Backup writes anything, it
 // checks that the last frame of the copy, or the seal after it, is at the same place
-// in the original. The header CRC of that frame covers the whole history up to it.
+// in the original, or that the original's first segment follows that seal. The header
+// CRC of that frame or seal covers the whole history up to it.
 
 // continues returns an error unless the original contains everything in the copy. The
 // parameter originals has all segments of the original, including one without commits.

@@ -51,7 +51,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// placeIn reads the position that the function placed has written into a checkpoint.
+// placeIn reads the position in a checkpoint. It is the inverse of placed.
 func placeIn(r io.Reader) (p Place, err error) {
 	_, err = fmt.Fscan(r, &p.Seq, &p.Chain, &p.Time, &p.Digest)
 	return p, err

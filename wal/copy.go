@@ -20,7 +20,8 @@ const (
 	maxCopyOf = 4096 // maximum size of the text in bytes
 )
 
-// ErrCopy is the error of Open for a directory that is marked as a copy.
+// ErrCopy is the error of Open for a directory that is marked as a copy, unless
+// Options.Copy is set.
 var ErrCopy = errors.New("wal: the log is a copy of another")
 
 // MarkCopy durably marks DIR as a copy of another log. The second argument describes

@@ -78,7 +78,7 @@ func longLog(t *testing.T, d *memfs.Disk, r *run) (older uint64) {
 	return older
 }
 
-// firstOf returns the first global_seq of the i-th segment from the end.
+// firstOf returns the first global_seq of the segment that has i segments after it.
 func firstOf(t *testing.T, d *memfs.Disk, i int) (first uint64) {
 	t.Helper()
 	p := d.Process()

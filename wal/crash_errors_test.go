@@ -196,8 +196,9 @@ func harmless(op memfs.Op, name string) bool {
 
 // TestErrorAtEveryStep makes operation n fail, alone or with all later ones, for n = 0,
 // 1, 2 … until there is no operation n. It does so in every scene. Each error must be
-// reported, unless the operation is harmless. The next open, with or without a power cut
-// before it, must find every acknowledged commit, and the log must continue.
+// reported, unless the operation is harmless or is a read that is tried again. The next
+// open, with or without a power cut before it, must find every acknowledged commit, and
+// the log must continue.
 func TestErrorAtEveryStep(t *testing.T) {
 	every := 1
 	if !longtest.Form(t, "five of six operations in each failure mode") {

@@ -137,14 +137,14 @@ func TestEveryTruncation(t *testing.T) {
 }
 
 const (
-	combinations = 300 / raceFactor // outcomes of one crash that are all tried, if there are no more
-	samples      = 40 / raceFactor  // outcomes that are tried if there are more
+	combinations = 300 / raceFactor // maximum number of outcomes of one crash that are tried in order
+	samples      = 40 / raceFactor  // random outcomes that are tried in addition if that maximum is reached
 )
 
-// TestEverySubsetOfSectors crashes the machine at each operation that changes something,
-// of a writer that creates a log, appends, rotates, stops and opens the log again. For
-// each crash it tries every outcome for the sectors and names in flight, or a sample if
-// there are too many.
+// TestEverySubsetOfSectors runs a writer that creates a log, appends, rotates, stops and
+// opens the log again, and crashes the machine at each operation that changes something.
+// For each crash it tries every outcome for the sectors and names in flight, or a sample
+// if there are too many.
 func TestEverySubsetOfSectors(t *testing.T) {
 	combinations, samples := combinations, samples
 	if *exhaustive {

@@ -58,7 +58,7 @@ func (e *ArchivedError) Error() string {
 }
 
 // A MismatchError means that a checkpoint does not belong to this log: it has another
-// log id, or the frame at its place is a different one.
+// log id, or the log does not have the same frame at its place.
 type MismatchError struct {
 	Seq  uint64 // global_seq of the checkpoint
 	What string // what differs

@@ -32,7 +32,8 @@ func AppendRecord(body, record []byte) []byte {
 }
 
 // Each calls fn for every record of the frame, in order, until fn returns an error,
-// and returns that error. The record aliases the body.
+// and returns that error. It also returns an error if the records do not add up to the
+// body. The record aliases the body.
 func (f *Frame) Each(fn func(seq uint64, record []byte) error) error {
 	b := f.Body
 	for i := range uint64(f.Count) {

@@ -199,9 +199,9 @@ type noSyncFile struct{ File }
 
 func (noSyncFile) Sync() error { return nil }
 
-// A faultFS passes operations on to another FS. It counts those that open, map, write,
-// sync or rename something, for example. A counted operation fails if the function fail
-// returns an error for it. A faultFS is not a Mapper, so readers use ReadAt.
+// A faultFS passes operations on to another FS. It counts those that create, open, lock,
+// map, write, sync, rename, link or remove something. A counted operation fails if the
+// function fail returns an error for it. A faultFS is not a Mapper, so readers use ReadAt.
 type faultFS struct {
 	FS
 	mu   sync.Mutex

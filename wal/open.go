@@ -11,7 +11,7 @@ import (
 // Open locks DIR, recovers or creates its log, and prepares it for appending. It
 // combines Prepare and Start. It returns ErrLocked if another process has the lock,
 // ErrCopy if the directory is marked as a copy and Options.Copy is not set, and
-// ErrVersion if a newer version made the log. If the log is damaged, Open returns
+// ErrVersion if a newer version made the log. If the log is damaged, Open returns a
 // *CorruptError and leaves the log unchanged.
 func Open(dir string, o Options) (*Writer, error) {
 	w, err := Prepare(dir, o)

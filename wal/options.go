@@ -24,7 +24,7 @@ type Options struct {
 	// OnSync is called after each successful sync of frames or of a seal, with the
 	// duration of the sync. It may be nil.
 	OnSync func(time.Duration)
-	// OnNotice is called by Open with human-readable messages about what recovery
+	// OnNotice is called by Open or Start with human-readable messages about what recovery
 	// has changed. It may be nil.
 	OnNotice func(text string)
 
@@ -32,7 +32,7 @@ type Options struct {
 	// they are needed, and the caller calls SyncEnd and, for a copy, SyncCopy.
 	Manual bool
 
-	spareRetry time.Duration // pause between attempts on a full disk; default 1 s
+	spareRetry time.Duration // pause between attempts while space or file descriptors are short; default 1 s
 	spareWait  time.Duration // maximum wait for a spare that is being created; default 10 s
 	endSync    time.Duration // interval of syncs of END; default 1 s
 }

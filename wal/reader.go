@@ -27,8 +27,8 @@ type Reader struct {
 	end   Page         // nil after Close
 	wait  watcher
 
-	epoch uint64 // highest epoch that Next has seen
-	high  uint64 // highest durable end that Next has seen
+	epoch uint64 // highest epoch read from END
+	high  uint64 // highest durable end read from END
 	idle  bool   // the last Next returned ErrEnd
 
 	seg   segmentFile

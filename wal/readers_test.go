@@ -45,8 +45,9 @@ func TestRegistry(t *testing.T) {
 }
 
 // TestManyDeadReaders registers a live reader whose name sorts after those of many dead
-// readers, whose files killed pods may leave behind. There are more of them than
-// ListReaders returns. It must list the live reader, and remove the files of the others.
+// readers. Killed pods may leave the files of such readers behind. There are more of them
+// than ListReaders returns. It must list the live reader, and remove the files of the
+// others.
 func TestManyDeadReaders(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())

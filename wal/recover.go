@@ -82,8 +82,8 @@ func rewrite(f File, from, to int64) error {
 	return f.Sync()
 }
 
-// zeroTail keeps a copy of a torn frame and then zeroes it, so that no part of it
-// can be mistaken for a later frame.
+// zeroTail keeps a copy of a torn frame and then zeroes the frame, so that no part of
+// it can be mistaken for a later frame.
 func (w *Writer) zeroTail(t *tail) error {
 	name, err := saveBad(w.fs, w.dir, "torn", t, w.seg.file)
 	if err != nil {
@@ -194,8 +194,9 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	return nil
 }
 
-// makeEnd writes a complete END, in place if the file exists. It is the last step
-// of creating a log, of recovering one whose END is damaged, and of a repair.
+// makeEnd writes a complete END, in place if the file exists. It is called after the
+// segments are in order: when a log is created, when one whose END is missing or
+// damaged is recovered, and at the end of a repair.
 func makeEnd(fsys FS, dir string, h *endHeader, durable uint64) error {
 	name := join(dir, endName)
 	f, err := fsys.Create(name)

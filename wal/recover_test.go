@@ -262,8 +262,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestEveryFlip flips a bit in each byte of a small log, one at a time. What END covers
-// is never lost silently.
+// TestEveryFlip flips a bit in each byte of a small log, one at a time, except in most
+// of the zeroes of the segment header. What END covers is never lost silently.
 func TestEveryFlip(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())

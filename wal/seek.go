@@ -125,8 +125,8 @@ func (f *Frame) Place() Place {
 }
 
 // SeekAfter positions the reader so that Next returns the frame after p. It reads
-// and checks the frame at p. It returns *MismatchError if that is not the frame of
-// p, ErrBeyond if the log does not reach p, and *ArchivedError if the log begins
+// and checks the frame at p. It returns a *MismatchError if that is not the frame of
+// p, ErrBeyond if the log does not reach p, and an *ArchivedError if the log begins
 // later.
 func (r *Reader) SeekAfter(p Place) error {
 	if p.Seq == 0 {

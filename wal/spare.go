@@ -9,7 +9,8 @@ import (
 
 // The spare is the next segment: a file of the final size, with zeroes that are
 // already on disk. So the sync of a frame allocates no blocks and changes no size,
-// and a full disk is noticed here instead of in the commit path.
+// and a full disk is noticed here instead of in the commit path. On a copy-on-write
+// filesystem, zeroes would gain nothing, so the spare only gets its size.
 
 // spareState is the state of the spare; Writer.mu guards it.
 type spareState struct {
@@ -31,8 +32,8 @@ func (s *spareState) announce() {
 // errStopped means that the writer is closing.
 var errStopped = errors.New("wal: stopped")
 
-// fillFile creates a file of the given size, with zeroes on disk. It calls
-// pause after each MiB except the last, so that the caller can slow it down. If
+// fillFile creates a file of the given size, with zeroes on disk unless cow is set. It
+// calls pause after each MiB except the last, so that the caller can slow it down. If
 // pause returns false, the work is canceled.
 func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ File, err error) {
 	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ type SegmentStat struct {
 	Frames    uint64 // number of data frames
 	Commits   uint64
 	Last      uint64 // last global_seq; First-1 if there is none
-	FirstTime int64  // Unix nanoseconds of the first and last data frames; 0 if there are none
+	FirstTime int64  // commit times of the first and last data frames, in Unix nanoseconds; 0 if there are none
 	LastTime  int64
 	Sealed    bool
 }

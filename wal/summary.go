@@ -11,7 +11,7 @@ import (
 // files are not read.
 type Summary struct {
 	Segments int
-	Bytes    int64  // total size of the segment files; the newest is allocated completely in advance
+	Bytes    int64  // total size of the segment files; the newest has its full size from the start
 	First    uint64 // first commit that is not archived; 0 without segments
 	Open     bool   // a process has the log open for writing
 }

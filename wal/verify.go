@@ -49,8 +49,8 @@ type VerifyOptions struct {
 	// OnFrame is called for each valid frame, including seals. An error ends the
 	// walk.
 	OnFrame func(*FrameInfo) error
-	// OnProgress is called after each segment, with the number of bytes walked and
-	// the total.
+	// OnProgress is called after each segment that was walked to its end, with the
+	// number of bytes walked and the total.
 	OnProgress func(done, total int64)
 }
 
@@ -71,7 +71,7 @@ type VerifyReport struct {
 }
 
 // Verify walks the log of DIR. It returns ErrNoLog if there is none, and
-// ErrArchiving if segments were moved away during the walk. For damage it returns
+// ErrArchiving if segments were moved away during the walk. For damage it returns a
 // *CorruptError, with the report up to there.
 func Verify(dir string, o VerifyOptions) (VerifyReport, error) {
 	v := verifier{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}

@@ -233,8 +233,9 @@ func (readOnly) Open(name string, write bool) (File, error) {
 	return OS{}.Open(name, false)
 }
 
-// TestRepairWithoutLog checks that Repair leaves nothing in a directory without a log,
-// and that it returns ErrNoLog unless checkpoints show that there was a log.
+// TestRepairWithoutLog checks that Repair creates nothing in a directory that does not
+// hold a log, and returns ErrNoLog. If checkpoints show that there was a log, it must
+// return another error.
 func TestRepairWithoutLog(t *testing.T) {
 	log, _ := longLog(t)
 	left := t.TempDir()
@@ -267,7 +268,7 @@ func TestRepairCheckpoints(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		archived bool
-		bad      []uint64 // checkpoints that Repair must move: 9 does not end a frame, and the others are damaged
+		bad      []uint64 // checkpoints that Repair must move: no frame ends at 9, and the others are damaged
 		seqs     []uint64
 		refuse   bool // Repair must return an error
 	}{

@@ -42,7 +42,7 @@ func (o *Origin) header() segmentHeader {
 	return segmentHeader{ID: o.ID, Size: o.SegmentSize, Created: o.Created, Ordinal: o.Ordinal, First: max(o.First, 1), Prev: o.Prev}
 }
 
-// Origin returns the origin of the log, or *ArchivedError if its first segment was
+// Origin returns the origin of the log, or an *ArchivedError if its first segment was
 // moved away.
 func (r *Reader) Origin() (Origin, error) {
 	path := join(segmentsPath(r.dir), segmentName(1))

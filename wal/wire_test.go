@@ -139,8 +139,8 @@ func TestCopyIsTheSameBytes(t *testing.T) {
 	if err := sameSegments(d, to); err != nil {
 		t.Fatal(err)
 	}
-	// Both the copy and the original continue as logs of their own: one with
-	// Append, and one by encoding the frame first.
+	// Both continue as logs of their own: the original with Append, and the copy by
+	// encoding each frame first.
 	if err := wal.UnmarkCopy(copyDir, options(to.Process(), nil)); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type Writer struct {
 	begun bool           // the log was just created to begin with a later segment, and is empty
 
 	mu      sync.Mutex
-	last    Frame     // the newest frame, without body; durable unless PutCopy wrote it
+	last    Frame     // the newest frame, without body; may not be durable yet if PutCopy wrote it
 	safe    uint64    // last durable commit
 	flight  int64     // bytes that PutCopy wrote and no sync has covered
 	syncing bool      // a goroutine syncs frames of PutCopy
@@ -84,14 +84,16 @@ func (w *Writer) LogID() LogID { return w.id }
 // this time.
 func (w *Writer) Epoch() uint64 { return w.epoch }
 
-// LastSeq returns the last commit, or 0 for an empty log. It is durable unless
-// PutCopy wrote it.
+// LastSeq returns the last commit. It may not be durable yet if PutCopy wrote it. For
+// an empty log, LastSeq returns the commit before the first segment: 0, unless the log
+// is a copy that begins with a later segment.
 func (w *Writer) LastSeq() uint64 {
 	f := w.lastFrame()
 	return f.Last()
 }
 
-// Durable returns the last commit that is durable here, or 0 if there is none.
+// Durable returns the last commit that is durable here. For an empty log, it returns
+// the same as LastSeq.
 func (w *Writer) Durable() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
