@@ -72,7 +72,7 @@ func (d *dev) run(c *call) error {
 		d.dir = dir
 	}
 	server.TuneMemory()
-	writer.TuneProcessors()
+	server.TuneProcessors()
 	asked := server.SignalContext()
 	ctx, cancel := context.WithCancel(asked)
 	defer cancel()

@@ -40,6 +40,7 @@ func Main(p *settings.Program, c Config, args []string, stdout, stderr io.Writer
 	notify, err := httpserver.NewNotifier(os.LookupEnv)
 	if err == nil {
 		TuneMemory()
+		TuneProcessors()
 		err = c.Run(SignalContext(), httpserver.Process{Ready: stdout, Notify: notify, Log: log, Exit: exitFailure})
 	}
 	if err != nil {

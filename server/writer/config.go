@@ -99,6 +99,5 @@ func (c *Config) Run(ctx context.Context, p httpserver.Process) error {
 		return err
 	}
 	c.Ready, c.Notify, c.Log = p.Ready, p.Notify, p.Log
-	TuneProcessors()
 	return Run(ctx, *c, p.Exit)
 }
