@@ -15,7 +15,7 @@ var backupCommand = command{
 	Notes: "OUT is created, or must be empty. If it holds an earlier backup of the same log, that backup is continued: only new\n" +
 		"data is copied. The segment in use is copied again if it has new commits. The copy's checksums, chain and state are checked.\n" +
 		"To start the copy, use ledgerctl dev OUT or ledger-write -dir OUT. On the same machine, use other ports\n" +
-		"(-write-listen, -read-listen). A copy that was started is a ledger of its own: from then on, back up to another OUT.\n" +
+		"(dev: -write-listen, -read-listen; ledger-write: -listen). A copy that was started is a ledger of its own: from then on, back up to another OUT.\n" +
 		"OUT is rejected, and not changed, while a write daemon uses it, and if it has commits that DIR lacks. A copy that was\n" +
 		"started and stopped without commits can be continued. Note that expiring holds create commits.",
 	Examples: [2]string{"backup /mnt/backup", "backup data /mnt/backup -o json"},

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"assetledger/ledger"
 )
 
 func TestDescriptionsMatchTheRoutes(t *testing.T) {
@@ -27,6 +29,15 @@ func TestDescriptionsMatchTheRoutes(t *testing.T) {
 			t.Errorf("%s: %v, want a document with limit: %s", c.name, err, text)
 		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
 			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		}
+	}
+}
+
+// TestMeanings checks that the document explains the status of every error code.
+func TestMeanings(t *testing.T) {
+	for _, code := range ledger.Codes() {
+		if meaning[code.Status()] == "" {
+			t.Errorf("the status %d of %s has no explanation", code.Status(), code)
 		}
 	}
 }

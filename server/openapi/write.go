@@ -20,7 +20,7 @@ var writeOperations = map[string]operation{
 		about: "Each transaction succeeds or fails independently; the results come in order. This is the fastest way to submit many transactions in one request. Idempotency keys are in the transactions, not in a header.",
 		body:  "Batch", answer: "BatchResult", answerHeaders: []string{"X-Asset-Seq"}, errors: []int{400, 413, 415, 500, 503}},
 	"POST /v1/commit/stream": {id: "commitStream", tag: "Commits", summary: "Submit transactions one after another on one connection",
-		about: "Full duplex: each line of the body is a transaction. Its result line is sent as soon as it is durable, in the same order, while more lines are sent. " +
+		about: "Full duplex: each line of the body is a transaction. Its result line is sent as soon as the transaction is durable, in the same order, while more lines are sent. " +
 			"Each transaction succeeds or fails independently. The client must read while it sends. A response that ends without its final chunk was truncated: send the lines without a result again, with their idempotency keys, in a new stream.",
 		body: "TransactionLines", bodyType: typeLines, answer: "ResultLines", answerType: typeLines, errors: []int{400, 415, 500, 503}},
 	"POST /v1/commit/preflight": {id: "preflight", tag: "Commits", summary: "Check whether a transaction would be accepted",

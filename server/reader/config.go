@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"assetledger/server/commitlog"
@@ -66,6 +67,9 @@ func (c *Config) source() commitlog.Source {
 // url returns the URL at which other machines may reach the daemon, or "" if the
 // listen address does not show it.
 func (c *Config) url() string {
+	if strings.HasPrefix(c.Listen, "unix:") {
+		return ""
+	}
 	host, port, err := net.SplitHostPort(c.Listen)
 	if ip := net.ParseIP(host); err != nil || host == "" || port == "0" || ip != nil && ip.IsUnspecified() {
 		return ""

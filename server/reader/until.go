@@ -109,7 +109,7 @@ func (t *tailer) restoreUntil(r commitlog.Reader) (id wal.LogID, place wal.Place
 		err = fmt.Errorf("the log before commit %d is %s", place.Seq+1, t.backHint())
 	}
 	if err != nil {
-		return id, place, fmt.Errorf("starting before -until: %w", err)
+		return id, place, fmt.Errorf("starting before -until or -until-time: %w", err)
 	}
 	t.proj.adopt(state)
 	return r.LogID(), place, nil
@@ -125,7 +125,7 @@ func (t *tailer) backHint() string {
 
 // rest logs that the tailer stopped, and waits until ctx is done.
 func (t *tailer) rest(ctx context.Context) {
-	t.log.Info("stopped following the log, as set by -until", "seq", t.proj.fresh.applied.Load())
+	t.log.Info("stopped following the log, as set by -until or -until-time", "seq", t.proj.fresh.applied.Load())
 	<-ctx.Done()
 }
 

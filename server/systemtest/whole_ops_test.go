@@ -99,7 +99,7 @@ func TestLogLinesAreExplained(t *testing.T) {
 		if !strings.HasPrefix(file, "server/") || strings.HasPrefix(file, "server/bench/") || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		for _, m := range regexp.MustCompile(`[lL]og\.(?:Info|Warn|Error)\("([^";,(:]+)`).FindAllStringSubmatch(text(t, filepath.Join("../..", file)), -1) {
+		for _, m := range regexp.MustCompile(`[lL]og(?:ger)?\.(?:Info|Warn|Error)\("([^";,(:]+)`).FindAllStringSubmatch(text(t, filepath.Join("../..", file)), -1) {
 			found++
 			if !strings.Contains(guide, "`"+strings.TrimSpace(m[1])) {
 				t.Errorf("docs/ops.md does not explain the line %q of %s", m[1], file)

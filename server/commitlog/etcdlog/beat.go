@@ -45,6 +45,14 @@ const (
 	fileAt = 90
 )
 
+// share returns the share of the quota that is in use, or 0 if the quota is unknown.
+func (q *quota) share() float64 {
+	if q.limit == 0 {
+		return 0
+	}
+	return float64(q.used+q.since) / float64(q.limit)
+}
+
 func (q *quota) percent() int64 {
 	if q.limit == 0 {
 		return 0
@@ -247,7 +255,7 @@ func (w *Writer) Report() commitlog.ClusterReport {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return commitlog.ClusterReport{
-		Mirrors: slices.Clone(w.mirrors), QuotaUsed: float64(w.quota.used+w.quota.since) / float64(max(1, w.quota.limit)),
+		Mirrors: slices.Clone(w.mirrors), QuotaUsed: w.quota.share(),
 		Retries: w.retries, TailBytes: w.quota.used + w.quota.since, NearFull: w.quota.near(),
 	}
 }

@@ -30,7 +30,7 @@ var errDamaged = errors.New("the file is damaged")
 
 // errOther means that a file has another version, belongs to another log, or does not
 // begin with the commit in its name.
-var errOther = errors.New("the file has another version, or belongs to another log")
+var errOther = errors.New("the file has another version, or belongs to another log or to other commits")
 
 // openFile opens a file and checks everything except its blocks.
 func openFile(fsys wal.FS, dir string, s span, id wal.LogID) (*file, error) {
