@@ -25,8 +25,9 @@ var (
 // of clients that are too slow, the slowest first. The slowest client is the one that
 // would take longest to move, at its present rate, the bytes that its claim holds.
 type Budget struct {
-	max      int64 // maximum bytes of all claims
-	reserved int64 // part of max that large claims can't use
+	max      int64         // maximum bytes of all claims
+	reserved int64         // part of max that large claims can't use
+	Patience time.Duration // maximum time that a claim waits for room
 
 	small   atomic.Int64 // bytes held by small claims
 	large   atomic.Int64 // bytes held by large claims; changed only under mu
@@ -55,7 +56,7 @@ const (
 	// a request of one ordinary transaction doesn't wait until slow bodies of up to
 	// 64 KiB are known to be slow.
 	leastClaim = 4 << 10
-	// claimPatience is the maximum time that a claim waits for room.
+	// claimPatience is the Patience of a new budget.
 	claimPatience = 2 * time.Second
 	// paceWindow is the time over which a client's rate is measured. The budget
 	// never ends a claim that has waited for its client for less than that.
@@ -69,7 +70,7 @@ const (
 // NewBudget returns a budget of max bytes. An eighth of it is reserved for small
 // claims.
 func NewBudget(max int64) *Budget {
-	return &Budget{max: max, reserved: max / 8, slow: map[*Claim]struct{}{}, room: make(chan struct{}),
+	return &Budget{max: max, reserved: max / 8, Patience: claimPatience, slow: map[*Claim]struct{}{}, room: make(chan struct{}),
 		shares: shares{held: map[string]int64{}, waiting: map[string]int{}}}
 }
 
@@ -103,7 +104,7 @@ type Claim struct {
 // Claim returns a new, empty claim.
 func (b *Budget) Claim() Claim { return Claim{budget: b} }
 
-// Grow adds n bytes to the claim. It waits at most claimPatience for room. It
+// Grow adds n bytes to the claim. It waits at most the budget's Patience for room. It
 // returns false if there is no room, or if the budget has ended the claim.
 func (c *Claim) Grow(n int64) bool {
 	b := c.budget
@@ -163,7 +164,7 @@ func (c *Claim) wait(n int64) bool {
 	defer b.waiters.Add(-1)
 	b.shares.waits(c, 1)
 	defer b.shares.waits(c, -1)
-	patience := time.NewTimer(claimPatience)
+	patience := time.NewTimer(b.Patience)
 	defer patience.Stop()
 	look := time.NewTicker(paceWindow / 10) // no event reports that a client has become slow
 	defer look.Stop()

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"assetledger/server/httpserver"
 )
 
 // seqs reads a list of commits to its end, and returns their numbers.
@@ -189,7 +187,7 @@ func TestReversedBy(t *testing.T) {
 // has no room for the response. Small commits are still returned.
 func TestLargeCommitNeedsRoom(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(128 << 10) })
+	r := startReader(t, deepLog(t), smallBudget(128<<10))
 	r.until(11)
 	others := r.api.Budget.Claim()
 	if !others.Grow(64 << 10) {

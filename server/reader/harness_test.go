@@ -15,6 +15,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
 	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 )
@@ -279,4 +280,13 @@ func (r *testReader) get(status int, target string, headers ...string) string {
 		r.t.Errorf("%s: %d %s, want %d", target, rec.Code, rec.Body, status)
 	}
 	return rec.Body.String()
+}
+
+// smallBudget gives a daemon a budget of max bytes, in which claims wait for room only
+// briefly.
+func smallBudget(max int64) func(*daemon) {
+	return func(d *daemon) {
+		d.api.Budget = httpserver.NewBudget(max)
+		d.api.Budget.Patience = 50 * time.Millisecond
+	}
 }

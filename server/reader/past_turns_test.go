@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"assetledger/server/httpserver"
 )
 
 // deepLog returns a log in which container 1 has thousands of stacks, and container
@@ -70,7 +68,7 @@ func TestPastTakesTurns(t *testing.T) {
 // rejected, but small reads are not.
 func TestPastIsCharged(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })
+	r := startReader(t, deepLog(t), smallBudget(1<<20))
 	r.until(11)
 	others := r.api.Budget.Claim()
 	if !others.Grow(200 << 10) {
@@ -95,7 +93,7 @@ func TestPastIsCharged(t *testing.T) {
 // for a long one.
 func TestShortListsGetThrough(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(512 << 10) })
+	r := startReader(t, deepLog(t), smallBudget(512<<10))
 	r.until(11)
 	others := r.api.Budget.Claim()
 	if !others.Grow(300 << 10) {
