@@ -20,6 +20,7 @@ import (
 	"assetledger/server"
 	"assetledger/server/auth"
 	"assetledger/server/reader"
+	"assetledger/server/settings"
 	"assetledger/server/writer"
 	"assetledger/wal"
 )
@@ -60,7 +61,7 @@ func (d *dev) run(c *call) error {
 	if d.memory && d.dir != defaultDir {
 		return usagef("-memory uses its own folder: omit DIR")
 	}
-	if err := cmp.Or(free(d.writeListen, "-write-listen"), free(d.readListen, "-read-listen"), wal.NotPartOfLog(d.dir, wal.Options{})); err != nil {
+	if err := cmp.Or(free(d.writeListen, "write-listen"), free(d.readListen, "read-listen"), wal.NotPartOfLog(d.dir, wal.Options{})); err != nil {
 		return err
 	}
 	if d.memory {
@@ -174,7 +175,7 @@ func (d *dev) greet(c *call) error {
 func free(address, flagName string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("%w: is a ledger already running? If not, give another address with %s", err, flagName)
+		return fmt.Errorf("%w: is a ledger already running? If not, give another address with -%s, or %s in the environment", err, flagName, settings.EnvName(flagName))
 	}
 	return l.Close()
 }

@@ -213,7 +213,7 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string, tur
 	if !cmd.List {
 		formats = formats[:2]
 	}
-	if !longtest.Form(t, "each response with one of the formats table, json and csv, instead of all") {
+	if !longtest.Form(t, "each response with all of the formats table, json and csv, instead of one") {
 		formats = formats[turn%len(formats):][:1]
 	}
 	for _, format := range formats {

@@ -81,7 +81,7 @@ func TestConnections(t *testing.T) {
 		writes(w)
 	})
 	secure := httptest.NewUnstartedServer(handler)
-	secure.EnableHTTP2 = true                           // streams need HTTP/1.1
+	secure.EnableHTTP2 = true                           // the client must not use it: streams need HTTP/1.1
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // one handshake fails on purpose
 	secure.StartTLS()
 	defer secure.Close()

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -158,7 +159,7 @@ func failure(err error) (status int, words string) {
 func handler(answer func(*http.Request, order) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		o, out, err := order{}, reply{}, errBad
-		if json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&o) == nil || r.Method == http.MethodGet {
+		if bad := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&o); bad == nil || bad == io.EOF { // no body, no order
 			out, err = answer(r, o)
 		}
 		w.Header().Set("Content-Type", "application/json")

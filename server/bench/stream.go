@@ -201,9 +201,9 @@ func (s *sender) send(n int) error {
 	return nil
 }
 
-// receive counts results until the response ends. After each group of results, it passes
-// the number of lines that may be sent in return to the function more. It times only
-// some results: see sampled.
+// receive counts results until the response ends. After each group of results, it calls
+// more with the number of lines that may now be sent. It times only some results: see
+// sampled.
 func (s *sender) receive(more func(n int) error) error {
 	body := httputil.NewChunkedReader(s.c.in)
 	buf := make([]byte, 64<<10)

@@ -29,7 +29,7 @@ const (
 	// IsEights is a transaction that is accepted only while containers 8 and 88
 	// hold exactly what OfEight put into them.
 	IsEights = `{"operations":[{"op":"RemoveFungible","args":{"container_id":8,"class_id":1,"key":0,"quantity":4242424242}},{"op":"RemoveContainer","args":{"container_id":8}},
-	{"op":"BurnInstance","args":{"instance_id":2}},{"op":"RemoveContainer","args":{"container_id":88}}]}`
+	{"op":"RequireInstance","args":{"instance_id":2,"container_id":88}},{"op":"BurnInstance","args":{"instance_id":2}},{"op":"RemoveContainer","args":{"container_id":88}}]}`
 )
 
 // Tenants returns the tokens of the clients: "s" is limited to owner 7, and

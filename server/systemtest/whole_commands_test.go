@@ -99,7 +99,7 @@ var notRun = map[string]string{
 	"bin/ledger-read -dir ledger-data -write-url http://127.0.0.1:8080":                                  "TestPageOfDaemonsInTrouble starts a daemon with it",
 	"ledgerctl token new mirrors -scopes log":                                                            "other forms of token new are run",
 	"ledgerctl dev -seed wallet|warehouse|inventory":                                                     "TestDevSeeds runs each",
-	"ledgerctl dev -seed warehouse":                                                                      "as above",
+	"ledgerctl dev example -seed warehouse":                                                              "as above",
 	"ledgerctl hold 17 wallet/7 20 EUR; ledgerctl settle 17 shop":                                        "needs the wallets of the README's first minute; TestStrangersTrial holds and settles there",
 	"make cross":              "takes minutes; .ci/run runs it",
 	"go run ./server/hostile": "takes minutes; TestMemoryUnderAttack runs the same attacks",

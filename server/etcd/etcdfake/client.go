@@ -33,8 +33,8 @@ var _ etcd.API = (*Client)(nil)
 var errLost = errors.New("etcdfake: no reply")
 
 // call executes a call with do, unless c.Fault, c.Cut or the end of ctx prevents it.
-// If the fault is CarriedLate, it calls the function later instead of do, unless later
-// is nil.
+// If the fault is CarriedLate, it does not call do: it calls the parameter later, if that
+// is not nil.
 func (c *Client) call(ctx context.Context, name string, do, later func()) error {
 	fault := None
 	if c.Fault != nil {
