@@ -19,12 +19,14 @@ func newDriver(t testing.TB, api etcd.API, prefix, name string) *etcdlog.Driver 
 }
 
 func TestContractOnFake(t *testing.T) {
+	t.Parallel()
 	logtest.Run(t, func(t testing.TB) commitlog.Driver {
 		return newDriver(t, &etcdfake.Client{Store: etcdfake.NewStore()}, "/test", "a")
 	})
 }
 
 func TestContractOnEtcd(t *testing.T) {
+	t.Parallel()
 	cluster := etcdtest.Start(t, 1)
 	logtest.Run(t, func(t testing.TB) commitlog.Driver {
 		c := etcd.NewClient(etcd.Config{Endpoints: cluster.Endpoints()})

@@ -132,6 +132,7 @@ func TestLeaseIsReplaced(t *testing.T) {
 // TestStandby checks that a standby sees every frame, and becomes the writer when
 // the place is released.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	store := etcdfake.NewStore()
 	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
 	b := newDriver(t, &etcdfake.Client{Store: store}, "/log", "b")
@@ -178,6 +179,7 @@ func TestStandby(t *testing.T) {
 // TestStandbyWithoutWatches checks that a standby follows the log even if every watch
 // breaks off immediately. Watches only save time.
 func TestStandbyWithoutWatches(t *testing.T) {
+	t.Parallel()
 	store := etcdfake.NewStore()
 	broken := make(chan struct{})
 	close(broken)
