@@ -9,7 +9,7 @@ import (
 
 const (
 	mostTxs    = 10_000  // maximum number of transactions in a batch request
-	batchBytes = 8 << 20 // maximum size of its lines in bytes; a longer line is sent alone
+	batchBytes = 8 << 20 // maximum size of all its lines together, in bytes; a longer line is sent alone
 )
 
 // request sends the first lines of the queue as a batch request. If the daemon does not support streams, request first

@@ -67,7 +67,7 @@ func (c *Client) Close() {
 // LastSeq returns the highest global_seq that this client has committed. Its reads wait for that commit.
 func (c *Client) LastSeq() int64 { return c.last.Load() }
 
-// NewTransport returns a transport for a base URL that keeps at most the given number of idle connections.
+// NewTransport returns a transport for a base URL. The transport keeps at most the given number of idle connections.
 func NewTransport(base string, config *tls.Config, idle int) *http.Transport {
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -212,9 +212,9 @@ func (c *Client) readAnswer(resp *http.Response, address, path string) (*Answer,
 	return &Answer{resp.StatusCode, resp.Header, body, address + path}, nil
 }
 
-// eachAddress calls ask with one address of a base after another, while the request can't be sent or the daemon is a
-// standby. If the request may have taken effect, eachAddress sends it to no other address, but the next attempt begins
-// with the next address.
+// eachAddress calls the function ask with one address of a base after another, while the request can't be sent or the
+// daemon is a standby. If the request may have taken effect, eachAddress sends it to no other address, but the next attempt
+// begins with the next address.
 func (c *Client) eachAddress(ctx context.Context, base string, ask func(address string) (*Answer, error)) (a *Answer, err error) {
 	for range strings.Count(base, ",") + 1 {
 		address := c.address(base)

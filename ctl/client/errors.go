@@ -65,7 +65,7 @@ func decided(r *Refused) error {
 
 // OutcomeUnknown is the error for a commit that may have taken effect. Repeat it with the same key.
 type OutcomeUnknown struct {
-	Key string // idempotency key; for CommitAll, that of the first transaction without a result
+	Key string // idempotency key; for CommitAll, that of the first transaction whose outcome is unknown
 	Err error
 }
 

@@ -52,7 +52,7 @@ const (
 
 // Feed yields every commit after the position in o, in order, until ctx is done. It replaces lost connections. If there is
 // an error, it is yielded last. A commit counts as processed when the caller asks for the next one. After a crash, a feed
-// with a Cursor yields the commit that was being processed again. So process commits idempotently, for example by their
+// with a Cursor repeats the commit that was being processed. So process commits idempotently, for example by their
 // GlobalSeq.
 func (c *Client) Feed(ctx context.Context, o FeedOptions) iter.Seq2[Commit, error] {
 	return func(yield func(Commit, error) bool) {

@@ -148,7 +148,7 @@ func TestCommitAll(t *testing.T) {
 			}
 		}
 		next++
-		if ahead := int(taken.Load()) - next; ahead > 2*window+1 { // those without an outcome, those ready to be sent, and one
+		if ahead := int(taken.Load()) - next; ahead > 2*window+1 { // those without an outcome, those ready to be sent, and one more
 			t.Fatalf("%d transactions were taken from the source before they could be sent, want at most %d", ahead, 2*window+1)
 		}
 	}

@@ -19,9 +19,9 @@ const (
 	mostRetryAfter = 30 * time.Second
 )
 
-// Try calls ask up to n times, with pauses, until there is a result that a retry would not change. It returns the last
-// result. It does not begin a pause that would exceed ctx's deadline. If the function again is not nil, Try passes it the
-// reason before the first retry.
+// Try calls the function ask up to n times, with pauses, until there is a result that a retry would not change. It returns
+// the last result. It does not begin a pause that would exceed ctx's deadline. Before the first retry, it passes the reason
+// to the function `again`, unless that is nil.
 func (c *Client) Try(ctx context.Context, n int, again func(why error), ask func() (*Answer, error)) (*Answer, error) {
 	for i := 1; ; i++ {
 		a, err := ask()
