@@ -83,7 +83,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 	class, box := []string{"register", "class", "1", "gold"}, []string{"create", "wallet"}
 	for _, c := range []struct {
 		name   string
-		hold   []string                      // committed before the copy is made, while no hold expires
+		hold   []string                      // committed before the copy is made, with expiry turned off
 		copied func(t *testing.T, d *devLog) // called while dev runs on the copy
 		after  [][]string                    // commits to the original afterwards
 	}{

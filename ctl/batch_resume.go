@@ -104,9 +104,9 @@ func (b *batch) prepareResume(c *call) error {
 	return m.load(c)
 }
 
-// keyName returns the form of name in keys. It is a hash if name is longer than 100 bytes,
-// or has a space, a quotation mark, a slash, a backslash or a character that is not
-// printable ASCII.
+// keyName returns the form that a name has in keys. It is a hash if the name is longer than
+// 100 bytes, or has a space, a quotation mark, a slash, a backslash or a character that is
+// not printable ASCII.
 func keyName(name string) string {
 	odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/' }
 	if len(name) <= 100 && !strings.ContainsFunc(name, odd) {
@@ -124,7 +124,7 @@ func (m *resumeMark) isDone(line int) bool {
 	return len(left) == 0 || line < left[0][0]
 }
 
-// rangesFrom returns the ranges that do not end before line.
+// rangesFrom returns the ranges that do not end before the given line.
 func rangesFrom(ranges [][2]int, line int) [][2]int {
 	i, _ := slices.BinarySearchFunc(ranges, line, func(r [2]int, line int) int { return cmp.Compare(r[1], line) })
 	return ranges[i:]

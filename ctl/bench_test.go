@@ -115,8 +115,8 @@ func TestBenchAsks(t *testing.T) {
 	}
 }
 
-// TestBenchIsInterrupted checks that bench removes the containers that it has created when
-// it is interrupted while it creates them.
+// TestBenchIsInterrupted checks that bench, if it is interrupted while it creates its
+// containers, removes those that it has created.
 func TestBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	x := tool{t, startDaemons(t, t.TempDir())}

@@ -213,7 +213,7 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 
 // insist sends a request at most n times, until the timeout. If the request failed, unknown
 // reports whether it may have taken effect. Before the first retry, insist shows the reason
-// and the words in saying.
+// and the text of `saying`.
 func (c *call) insist(r request, n int, saying string) (a *answer, unknown bool, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()

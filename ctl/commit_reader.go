@@ -112,7 +112,7 @@ func (o *operation) containers() (ids [4]int64, err error) {
 }
 
 // counterparty returns the other container that an operation names, or 0 if it names
-// none besides own.
+// none but the one with the id `own`.
 func (o *operation) counterparty(own int64) (int64, error) {
 	ids, err := o.containers()
 	for _, id := range ids {

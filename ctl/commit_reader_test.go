@@ -47,7 +47,7 @@ func historyOf(t *testing.T, seqs []int64, status int) (url string, requests *at
 }
 
 // TestHistoryCommits checks that the number of requests for commits is limited, and that a
-// history is shown without them if the token may not read them.
+// history is shown without the commits if the token may not read them.
 func TestHistoryCommits(t *testing.T) {
 	t.Parallel()
 	var dense, sparse []int64

@@ -335,8 +335,8 @@ func didYouMean(word string, candidates []string) string {
 	return didMean(nearest(word, candidates)...)
 }
 
-// nearest returns a candidate that is one edit away from word. If there is none, it returns
-// the candidates that word abbreviates, if there are at most three. Otherwise it returns the
+// nearest returns a candidate that is one edit away from `word`. If there is none, it returns
+// the candidates that `word` abbreviates, if there are at most three. Otherwise it returns the
 // most similar candidate that begins with the same letter, if one is similar enough.
 func nearest(word string, candidates []string) []string {
 	bare := strings.TrimLeft(word, "-")

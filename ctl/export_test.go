@@ -32,7 +32,7 @@ func (x tool) run(stdin string, args ...string) (code int, stdout, stderr string
 	return code, out.String(), words.String()
 }
 
-// must runs ledgerctl, and fails the test if the exit code is not want.
+// must runs ledgerctl, and fails the test if the exit code differs from `want`.
 func (x tool) must(want int, stdin string, args ...string) string {
 	x.t.Helper()
 	code, out, words := x.run(stdin, args...)

@@ -139,7 +139,7 @@ var versionCommand = command{
 
 // All help is generated from the table of commands.
 
-// writeOverview lists the commands whose first word is group, or all if group is "".
+// writeOverview lists the commands whose first word is `group`, or all if `group` is "".
 func writeOverview(w io.Writer, table []command, group string) {
 	title := "ledgerctl commits to an asset ledger, reads it and maintains its log.\n\nusage: ledgerctl COMMAND [arguments] [flags]"
 	if group != "" {

@@ -89,7 +89,7 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 // clean escapes characters that could control a terminal or break the line.
 func clean(s string) string { return escape(s, "") }
 
-// escape writes unprintable characters as JSON escapes, except those in keep.
+// escape writes unprintable characters as JSON escapes, except those in `keep`.
 func escape(s, keep string) string {
 	strange := func(r rune) bool { return unprintable(r) && !strings.ContainsRune(keep, r) }
 	if strings.IndexFunc(s, strange) < 0 {

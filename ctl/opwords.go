@@ -10,7 +10,7 @@ import (
 )
 
 // words returns an operation in the form of -op: its name, then name=value for each
-// argument, in order. It calls show, such as argValue, for the values. The arguments inside
+// argument, in order. It calls `show`, such as argValue, for the values. The arguments inside
 // "request" are shown without that name.
 func (o operation) words(show func(name string, value json.RawMessage) string) (string, error) {
 	words := o.Op
@@ -68,7 +68,7 @@ func argValue(_ string, value json.RawMessage) string {
 }
 
 // wordsOf returns an operation of a commit in words. For people it has the present names
-// of containers and classes, unless gives reports true. In CSV it is as committed.
+// of containers and classes, unless o.gives() is true. In CSV it is as committed.
 func (c *call) wordsOf(o *operation) (string, error) {
 	if c.csv() || o.gives() {
 		return o.words(argValue)

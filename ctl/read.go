@@ -201,8 +201,8 @@ func (r *readRun) absent(c *call, err error) error {
 	return err
 }
 
-// pages reads one page of a list and, if all is set, the pages after it. It calls check and
-// then add with each page, and stops at the first error. next is the cursor of the next page.
+// pages reads one page of a list and, if `all` is set, the pages after it. It calls `check`
+// and then `add` with each page, and stops at the first error. next is the cursor of the next page.
 func (c *call) pages(path string, q url.Values, all bool, check, add func(a *answer) error) (next string, err error) {
 	for {
 		a, err := c.peek(path, q)

@@ -125,7 +125,7 @@ func (g *gridPicture) fit() int {
 	return 1
 }
 
-// draw draws the grid, with step columns for each cell.
+// draw draws the grid, with `step` columns for each cell.
 func (g *gridPicture) draw(out *bufio.Writer, step int) {
 	cells := slices.Repeat([]string{"·"}, g.width*g.height)
 	for i, p := range g.things {

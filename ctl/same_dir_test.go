@@ -54,7 +54,7 @@ func containers(t *testing.T, batches, ops int) (all [][]ledger.Op) {
 }
 
 // writeCheckpoints writes checkpoints after the given commits of a log. Each of
-// them must end a frame.
+// these commits must end a frame.
 func writeCheckpoints(t *testing.T, dir string, seqs ...uint64) {
 	t.Helper()
 	r, err := wal.OpenReader(dir, wal.Options{})

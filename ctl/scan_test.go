@@ -102,7 +102,7 @@ func TestVerifyNamesNewerRecords(t *testing.T) {
 	}
 }
 
-// TestVerifyComparesWithReplay checks that verify replays the log: it can be wrong although
+// TestVerifyComparesWithReplay checks that verify replays the log: a log can be wrong although
 // all checksums are correct.
 func TestVerifyComparesWithReplay(t *testing.T) {
 	add, err := ledger.ParseOpWords("AddFungible container_id=1 class_id=1 key=0 quantity=5")

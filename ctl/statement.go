@@ -104,7 +104,7 @@ func (s *statement) run(c *call) (err error) {
 	return err
 }
 
-// eachStack calls the function do for each stack of the container that the query selects.
+// eachStack calls the function do for each of the container's stacks that the query selects.
 func (s *statement) eachStack(q url.Values, check func(*answer) error, do func(class, key, quantity int64) error) error {
 	q.Set("limit", strconv.Itoa(maxListLimit))
 	_, err := s.c.pages(s.path+"/balances", q, true, check, func(a *answer) error {

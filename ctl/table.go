@@ -132,7 +132,7 @@ func (t *table) fit() {
 	}
 }
 
-// shorten shortens a text to width characters, the last of which is then an ellipsis.
+// shorten shortens a text to `width` characters, the last of which is then an ellipsis.
 func shorten(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text

@@ -63,7 +63,7 @@ func (r *verbRun) run(c *call) error {
 	return r.tx.send(c, r.verb.path, append(body, '}'))
 }
 
-// arguments returns the arguments of the operation that flags and words set.
+// arguments returns the operation's arguments, from the flags and the words.
 func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	given := map[string]string{}
 	for name, f := range r.flags {

@@ -147,7 +147,7 @@ func (v *verb) wordOf(argument string) string {
 	return ""
 }
 
-// setup declares a flag for each argument of the operation that can be given by flag.
+// setup declares a flag for each of the operation's arguments that can be given by flag.
 func (v *verb) setup(set *flag.FlagSet) action {
 	r := &verbRun{verb: v, flags: map[string]*flag.Flag{}}
 	for _, kind := range v.kinds {

@@ -20,7 +20,7 @@ import (
 type logFlags struct{ dir string }
 
 // defaultDir is the default directory of the commands that work on a log, and of ledgerctl
-// dev, which make run calls.
+// dev, which `make run` calls.
 const defaultDir = "ledger-data"
 
 func (l *logFlags) declare(set *flag.FlagSet) {
@@ -112,7 +112,8 @@ var walVerifyCommand = command{
 }
 
 // A verification replays a log from its first commit, or from its oldest checkpoint if
-// that commit is archived. At every later checkpoint, the states must be equal.
+// that commit is archived. At every later checkpoint, the replayed state must equal that of
+// the checkpoint.
 type verification struct {
 	log    logFlags
 	state  *ledger.State
@@ -246,8 +247,8 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	return err
 }
 
-// misfit returns the error for the next checkpoint, which differs from got, the place in
-// the log.
+// misfit returns the error for the next checkpoint, whose place differs from `got`, the
+// place in the log.
 func (v *verification) misfit(got wal.Place) error {
 	other, _ := errors.AsType[*wal.MismatchError](wal.Mismatch(got, v.places[0]))
 	return foreign(v.log.dir, v.state.Seq(), other)
