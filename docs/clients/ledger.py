@@ -420,7 +420,7 @@ class _Stream:
             result = json.loads(line)
             error = result.get("error")
             if error and error["details"].get("lines_answered") == answered:  # it says why the daemon ends the stream
-                self.doubtful = max(0, doubtful - answered)  # it has executed no further line
+                self.doubtful = max(0, doubtful - answered)  # the daemon has executed no further line
                 if error["code"] in ("Unauthorized", "Forbidden"):
                     raise refusal(0, error)
                 return

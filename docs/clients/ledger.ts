@@ -445,7 +445,7 @@ class Stream {
       for (const line of results) {
         const result = parseJson(line), error = result.error as JsonObject | undefined;
         if (error && (error.details as JsonObject).lines_answered === answered) { // it says why the daemon ends the stream
-          this.doubtful = Math.max(0, doubtful - answered); // it has executed no further line
+          this.doubtful = Math.max(0, doubtful - answered); // the daemon has executed no further line
           if (error.code === "Unauthorized" || error.code === "Forbidden") throw new Refused(0, error);
           return;
         }

@@ -36,7 +36,8 @@ type wallets struct{ *client.Client }
 // An order is the body of a request.
 type order struct{ ID, From, To, Amount string }
 
-// A reply is the body of a response, or an entry of a list in it. Empty fields are omitted.
+// A reply is the body of a response, or an entry of a list in it. Empty fields are
+// omitted, except that a history always has its Entries.
 type reply struct {
 	ID      string  `json:"id,omitempty"`
 	User    string  `json:"user,omitempty"`
