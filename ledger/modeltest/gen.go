@@ -133,7 +133,7 @@ func (g *Gen) repeat() ledger.Transaction {
 		for next.Kind.IsCondition() {
 			next = g.ops(tx.Permit())[0] // the first of its transaction: it refers to nothing that was minted
 		}
-		tx.Ops = append(tx.Ops[:i], next) // nothing after it: it might refer to an instance that is no longer minted
+		tx.Ops = append(tx.Ops[:i], next) // later operations are dropped: they might refer to an instance that is no longer minted
 		tx.Endpoint = ledger.EndpointCommit
 	case 1:
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])

@@ -45,7 +45,7 @@ type Request struct {
 
 // A Read is one read and its result.
 type Read struct {
-	Client string // no read of a client, in order, may show an older state than the one before it
+	Client string // each read of a client must show a state no older than that of the client's previous read
 	Query  Query
 	Seq    uint64 // checkpoint_seq of the response
 	Reply  Reply

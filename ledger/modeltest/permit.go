@@ -118,8 +118,8 @@ var senders = []struct {
 	{"none", &ledger.Permit{Owners: []int64{}}},
 }
 
-// sender chooses a sender: a random one for a fraction of the transactions, which the
-// knob Permits sets, and the first one for all others.
+// sender chooses a sender: a random one with the probability that the knob Permits sets,
+// otherwise the first one.
 func (g *Gen) sender() (name []byte, permit *ledger.Permit) {
 	if g.knobs.Permits == 0 || !g.chance(g.knobs.Permits) {
 		return nil, nil
