@@ -5,7 +5,7 @@ package ledger
 // touches. It detects bugs and damage; it does not protect against someone who
 // can choose the state. It excludes the idempotency memory and the next ids to
 // assign to containers and classes: each assigned id is in the record of its commit,
-// and replay compares it with the id that it assigns itself.
+// and replay checks that it assigns the same id.
 
 // Tags of the items. Never change or reuse one: the log contains digests.
 const (

@@ -6,8 +6,8 @@ import (
 )
 
 // A Fact records something that an operation found and that its reversal needs: where
-// something was in a Grid before, what was moved, or what it was detached from. Clients
-// never see it.
+// something was in a Grid before, what was moved, or the parent that an instance was
+// detached from. Clients never see a Fact.
 type Fact struct {
 	Op     int32 // index of the operation
 	Form   FactForm

@@ -116,7 +116,7 @@ func (f *fitter) firstNear(plane []uint64, width, w, h, x, y int) (at int, ok bo
 }
 
 // firstFit returns the first free place for w x h cells in a plane whose rows have
-// width cells. The place begins in row from or later, but before row past.
+// width cells. The place begins in a row y for which from <= y < past.
 func (f *fitter) firstFit(plane []uint64, width, w, h, from, past int) (x, y int, ok bool) {
 	stride := rowWords(width)
 	f.suffixes = sized(f.suffixes, h*stride)

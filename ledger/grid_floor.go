@@ -11,8 +11,9 @@ type fitFloor struct{ w, h, y, x, lo, hi uint16 }
 // the oldest.
 const maxFloors = 64
 
-// unsearched returns the first rows at or after row y in which free w x h cells may
-// begin: rows first to past-1. If there are none, first is end.
+// unsearched returns the first range of rows at or after row y in which free w x h
+// cells may begin: its first row, and the row after its last. If there is none, both
+// results are end.
 func (g *grid) unsearched(w, h, y, end int) (first, past int) {
 	for first = -1; first != y; {
 		first = y

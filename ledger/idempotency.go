@@ -90,8 +90,9 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 }
 
 // firstMade returns the id of the first instance minted. A registration mints none: for
-// it, firstMade returns the id of the class, because the request need not contain it. If
-// the state has never had a name or code, it returns 0, as earlier versions did.
+// it, firstMade returns the id of the class, because the request need not contain that id.
+// If the state has never had a name or code, firstMade returns 0 for a registration, as
+// earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {
 		return tx.Ops[0].Args[0]

@@ -15,8 +15,8 @@ type inverse struct {
 	refused *Error // why the commit can't be reversed, whatever the state is; nil if that depends on the state
 }
 
-// A guard is the condition of an inverse operation: it must find exactly what the
-// commit left.
+// A guard is the condition of an inverse operation: the operation must find exactly what
+// the commit left.
 type guard struct {
 	op   int32     // index in the commit
 	kind guardKind // what is compared
@@ -37,7 +37,7 @@ const (
 	guardNoGrid             // container a, to which a stack may return, is not a Grid, so that no place is missing from the record
 )
 
-// Invert gives tx, which reverses the commit seq, the operations that undo that
+// Invert makes tx reverse commit seq, and gives tx the operations that undo that
 // commit: the inverse operations in reverse order. rec is the commit's record, which
 // the caller may reuse: tx keeps only its strings. If the commit can't be reversed,
 // Apply rejects tx.

@@ -36,7 +36,7 @@ func (s *jsonScanner) malformed(at int, format string, args ...any) bool {
 	return false
 }
 
-// unexpected records that the position holds something other than wanted.
+// unexpected records that the position does not hold what the caller wanted.
 func (s *jsonScanner) unexpected(wanted string) bool {
 	if s.pos >= len(s.data) {
 		return s.malformed(s.pos, "it ends at byte %d where %s is expected", s.pos, wanted)
@@ -164,7 +164,8 @@ func (s *jsonScanner) skipStart(level int) (opened, ok bool) {
 }
 
 // skipEnd is called after a value. It closes the arrays and objects that end
-// here, down to floor open values, and reports whether another value comes next.
+// here, as long as more than floor values are open, and reports whether another value
+// comes next.
 func (s *jsonScanner) skipEnd(floor int) (next, ok bool) {
 	for len(s.open) > floor {
 		top := s.open[len(s.open)-1]

@@ -35,7 +35,7 @@ func mix4Words(tag, a, b, c, d uint64) uint64 {
 
 // secret is random for each process. Clients choose most of what is hashed for
 // indexes and trees; with a public hash they could choose ids that all collide.
-// Nothing that is written or shown depends on it.
+// Nothing that is written or shown depends on the secret.
 var secret = newSecret()
 
 type secretWords struct {

@@ -173,10 +173,10 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 	}
 }
 
-// digestSees tries tx, in which operation i was changed; right is the original. It
-// returns true if the ledger accepts tx, and the digest differs from the one
-// after the right operation. If the digest is the same, all reads must be the
-// same too.
+// digestSees tries tx, in which operation i was changed. The argument right is the
+// original operation, and digest is the state's digest after the original transaction.
+// digestSees returns true if the ledger accepts tx and the new digest is different. If
+// the digest is the same, all reads must be the same too.
 func (r *trial) digestSees(s *ledger.State, tx ledger.Transaction, i int, right ledger.Op, digest uint64) bool {
 	r.t.Helper()
 	var out ledger.Outcome

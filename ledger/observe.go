@@ -48,10 +48,10 @@ const (
 	ContainerTouched ChangeKind = 9 // only its updated_seq
 )
 
-// Observe makes the state add to into all changes that replayed commits make to
-// containers. If into has no room before an operation, the state calls full, which must
-// make room or call Observe with another Changes. If into is nil, the observation ends,
-// and then replay costs nothing extra.
+// Observe makes the state collect all changes that replayed commits make to containers.
+// The state adds them to the given Changes. If that has no room before an operation, the
+// state calls full, which must make room or call Observe with another Changes. A nil
+// Changes ends the observation, and then replay costs nothing extra.
 func (s *State) Observe(into *Changes, full func()) {
 	s.observed, s.observedFull = into, full
 }

@@ -66,7 +66,7 @@ func (s *State) gather(cref, kref, into uint32) (moved int64) {
 	return moved
 }
 
-// rejoin undoes treeCut: it returns piece to the tree of its container.
+// rejoin undoes treeCut: it returns the piece to the tree of its container.
 func (s *State) rejoin(piece uint32) {
 	r, t := s.stacks.at(piece), stacksByClass{s}
 	root := &s.containers.at(r.container).stackTree

@@ -1,8 +1,8 @@
 package ledger
 
 // Lookups turn the arguments of an operation into records. If there is no such record,
-// the functions whose names begin with look return 0, and those whose names begin with
-// want return an error.
+// the functions whose names begin with "look" return 0, and those whose names begin with
+// "want" return an error.
 
 // lookContainer returns the container that argument i names, or 0.
 func (s *State) lookContainer(op *Op, i int) uint32 {

@@ -12,7 +12,7 @@ type ordered struct{ pages [][]uint32 }
 const pageLen = 256
 
 // A position compares a record with the one sought: below 0 if the record comes
-// before it, 0 if they are equal, above 0 if it comes after.
+// before the other, 0 if they are equal, above 0 if the record comes after it.
 type position func(ref uint32) int
 
 // seek returns the page and index of the first record that does not come before the

@@ -17,7 +17,7 @@ type form struct {
 	at    formPlace
 
 	score int // grows with each transaction that has the form, and shrinks with each one that does not
-	pause int // number of transactions for which there is no form, after one was given up
+	pause int // number of transactions for which there is no form, after a form was given up
 	wait  int // how many of those are left
 }
 
@@ -165,7 +165,7 @@ var formArgs = argSet(func(a Arg) bool {
 
 // take sets the form to that of tx, which has the given text. It returns false if tx
 // has no form: if it is longer than formBytes, or has metadata, names, escapes, or
-// integers that cut does not accept.
+// integers that the method cut does not accept.
 func (f *form) take(tx *Transaction, text []byte) bool {
 	if len(text) > formBytes || len(tx.Metadata) > 0 || bytes.IndexByte(text, '\\') >= 0 {
 		return false
