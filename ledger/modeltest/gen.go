@@ -24,7 +24,7 @@ type Knobs struct {
 	Permits                   float64 // fraction of the transactions whose sender is chosen at random; it may have a name and limited permissions
 	Bulky                     float64 // fraction of the transactions with metadata near the maximum size
 	Names                     float64 // fraction of the containers and classes that are created with names, and of the arguments that use names
-	Reversals                 float64 // fraction of the transactions that reverse an earlier commit; about an eighth as many are imported as the reversal of a commit
+	Reversals                 float64 // fraction of the transactions that reverse an earlier commit; in addition, imported reversals are about an eighth as frequent
 }
 
 // DefaultKnobs returns knobs that reach every operation and every code of StateCodes
