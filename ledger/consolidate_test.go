@@ -64,7 +64,7 @@ func TestConsolidationIsBounded(t *testing.T) {
 }
 
 // TestConsolidateAmongOthers consolidates one of three classes and undoes that.
-// It compares the result with merging the stacks one by one.
+// Merging the stacks one by one must lead to the same state as the consolidation.
 func TestConsolidateAmongOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(Seed(), 1))
 	for _, kind := range []string{"kind=Standard", "kind=Grid grid_width=20 grid_height=20"} {

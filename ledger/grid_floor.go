@@ -3,8 +3,8 @@ package ledger
 // A fitFloor records that no free rectangle of w x h cells (the size after any
 // rotation) begins above row y. Rows lo to hi-1 are an exception: cells near them have
 // become free since, so a rectangle may begin there. First fit searches only those rows,
-// and the rows from y on. In row y, none begins before column x. The same holds for
-// larger rectangles. A floor may record less than is true.
+// and the rows from y on. In row y, no free rectangle begins before column x. The same
+// holds for larger rectangles. A floor may record less than is true.
 type fitFloor struct{ w, h, y, x, lo, hi uint16 }
 
 // maxFloors is the maximum number of floors of a grid. Beyond it, a new floor replaces

@@ -27,7 +27,7 @@ func appendCompact(dst, text []byte) []byte {
 
 // A canonicalizer writes JSON values so that those that differ only in whitespace,
 // escapes and the order of fields get equal bytes: the fields of objects sorted by
-// name, strings escaped as AppendString does, numbers as they were spelled, no
+// name, strings escaped as AppendString escapes them, numbers as they were spelled, no
 // whitespace.
 type canonicalizer struct {
 	jsonScanner

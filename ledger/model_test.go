@@ -63,8 +63,8 @@ func (r *trial) details(sent *ledger.Transaction, refusal *modeltest.Refusal, er
 	}
 }
 
-// recalled compares what the ledger remembers of an idempotency key with the model,
-// and also whether both consider the request to be the same.
+// recalled compares what the ledger and the model remember of an idempotency key, and
+// checks that they agree on whether the request is the same.
 func (r *trial) recalled(sent *ledger.Transaction, known ledger.Remembered, want modeltest.Answer) {
 	r.t.Helper()
 	same := known.Endpoint == r.body.Endpoint && known.Hash == r.body.Hash

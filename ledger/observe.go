@@ -3,8 +3,8 @@ package ledger
 import "slices"
 
 // A Change is a change that one operation of a commit made to a container, or to one
-// stack, hold or instance in it. It holds the values after the operation, so the
-// last change of each thing up to a commit gives the container as of that commit:
+// stack, hold or instance in it. It holds the values after the operation, so a container
+// can be rebuilt as of any commit from the last change of each thing up to that commit:
 // see Past.
 type Change struct {
 	Kind      ChangeKind

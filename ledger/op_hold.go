@@ -133,7 +133,7 @@ func (s *State) wantNotHeld(ref uint32) *Error {
 }
 
 // wantNoneHeld returns an error if there are holds on stacks of the class in the
-// container. Holds on the target of the consolidation, into, are allowed.
+// container. The target of the consolidation may have holds.
 func (s *State) wantNoneHeld(cref, kref, into uint32) (err *Error) {
 	if s.classes.at(kref).held == 0 {
 		return nil
