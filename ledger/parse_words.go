@@ -16,8 +16,8 @@ import (
 // them, \" and \\ stand for a quote and a backslash. instance_id=minted:0 means
 // {"minted":0}, which is not checked against the preceding operations. A container or
 // class that is not a number is a name or code. The arguments of the two registrations
-// follow the name directly, without request. An error names the word or argument at
-// fault, and usually says what is expected.
+// follow the name directly, without the enclosing object "request" of the JSON form. An
+// error names the word or argument at fault, and usually says what is expected.
 func ParseOpWords(words string) (Op, error) {
 	list, err := splitWords(words)
 	if err != nil {

@@ -55,9 +55,9 @@ func TestPrefetchFinds(t *testing.T) {
 	}
 }
 
-// TestPrefetchChangesNothing checks that the same transactions lead to the same
-// rejections and the same state with and without prefetching, including those
-// with many operations.
+// TestPrefetchChangesNothing checks that the same transactions, including those with
+// many operations, lead to the same rejections and the same state with and without
+// prefetching.
 func TestPrefetchChangesNothing(t *testing.T) {
 	const containers = prefetchFrom / 2
 	plain, ahead := stocked(t, containers, 2), stocked(t, containers, 2)

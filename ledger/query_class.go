@@ -47,8 +47,9 @@ const (
 )
 
 // ShapePage appends up to limit shapes of a class, ordered by key, with the null key
-// first. It skips the shapes up to and including the position after. The result more
-// reports whether there are others. Error: ClassNotFound.
+// first. The argument after is the position of the last shape already read, or
+// BeforeShapes; the page starts with the next one. The result more reports whether there
+// are others. Error: ClassNotFound.
 func (s *State) ShapePage(dst []ShapeInfo, class, after int64, limit int) (out []ShapeInfo, more bool, err *Error) {
 	kref := s.findClass(class)
 	if kref == 0 {

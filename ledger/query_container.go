@@ -2,9 +2,9 @@ package ledger
 
 import "math"
 
-// Reads of containers and their contents. Reads change nothing, so any number may run
-// concurrently while no change does. With a limit below 1, a read returns no rows, and
-// its result more reports whether there may be any.
+// Reads of containers and their contents. Reads change nothing, so any number of them may
+// run concurrently, as long as the state is not being changed. With a limit below 1, a
+// read returns no rows, and its result more reports whether there may be any.
 
 // Container returns a container. Error: ContainerNotFound.
 func (s *State) Container(id int64) (ContainerInfo, *Error) {
@@ -36,8 +36,8 @@ type ContainerFilter struct {
 
 // Containers appends up to limit containers, ordered by id. The argument after is the
 // last id already read, or 0; the page starts with the next one. If more is true, there
-// may be others, with ids greater than last. A page reads at most maxSkipped containers
-// besides those that it returns.
+// may be others, with ids greater than the result last. A page reads at most maxSkipped
+// containers besides those that it returns.
 func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	var order nodes = containersByID{s}
 	root, from := s.byID, rank{major: after}
@@ -92,7 +92,7 @@ type StackKey struct{ ClassID, Key int64 }
 
 // Balances appends up to limit stacks of a container, ordered by class_id, then key. The
 // argument after is the last stack already read, or nil; the page starts with the next
-// one. If more is true, there may be others that come after last. Errors:
+// one. If more is true, there may be others that come after the result last. Errors:
 // ContainerNotFound, WrongContainerKind for Slots.
 func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackKey, limit int) (out []Balance, last StackKey, more bool, err *Error) {
 	cref := s.findContainer(id)

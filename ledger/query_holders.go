@@ -37,9 +37,9 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 
 // Holders appends up to limit stacks of a fungible class, ordered by container, then
 // key. The argument after is the last position already read; the page starts with the
-// next one. If more is true, there may be others that come after last. If key is not
-// nil, only stacks with that key are returned. The lists of stacks must be complete; see
-// MakeList.
+// next one. If more is true, there may be others that come after the result last. If key
+// is not nil, only stacks with that key are returned. The lists of stacks must be
+// complete; see MakeList.
 func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, limit int) (out []Holder, last HolderKey, more bool) {
 	last = after
 	skipped := 0
@@ -71,8 +71,8 @@ type InstanceFilter struct {
 
 // Instances appends up to limit instances of a class, without their children, ordered by
 // id. The argument after is the last id already read, or 0; the page starts with the next
-// one. If more is true, there may be others, with ids greater than last. The lists of
-// instances must be complete; see MakeList.
+// one. If more is true, there may be others, with ids greater than the result last. The
+// lists of instances must be complete; see MakeList.
 func (s *State) Instances(dst []InstanceInfo, class int64, f InstanceFilter, after int64, limit int) (out []InstanceInfo, last int64, more bool) {
 	kref := s.findClass(class)
 	cref := uint32(0)

@@ -13,7 +13,7 @@ var ErrNewer = errors.New("ledger: made by a newer version of this program; use 
 
 // Decode reads a record that AppendRecord made, and nothing else. Any other
 // sequence of bytes gives an error that names the offset; the error wraps ErrNewer if
-// only a newer version can have written it. r is reused, and its slices alias b.
+// only a newer version can have written these bytes. r is reused, and its slices alias b.
 // After an error r must not be used.
 func (r *Record) Decode(b []byte) error {
 	d := recordDecoder{data: b}

@@ -60,7 +60,7 @@ func contents(t testing.TB, s *State) string {
 	return b.String()
 }
 
-// stocks are items in the containers of field.
+// stocks puts items into the containers that the constant field creates.
 const stocks = `
 	AddFungible container_id=1 class_id=1 key=0 quantity=40
 	AddFungible container_id=2 class_id=1 key=0 quantity=40

@@ -26,7 +26,7 @@ func transferOp(r *rand.Rand, s *State) Op {
 }
 
 // mixedLog returns the records of random transactions, mostly of one transfer, some
-// with a key.
+// with an idempotency key.
 func mixedLog(t *testing.T, r *rand.Rand, n int) (log [][]byte) {
 	s, out := NewState(Config{IdempotencyKeys: 20}), Outcome{}
 	tx := asTx(t, field)
@@ -129,8 +129,8 @@ func decodeAll(t *testing.T, log [][]byte) []Record {
 	return recs
 }
 
-// TestReplayAll checks that records lead to the same state, keys and observed
-// changes whether they are replayed one by one or in groups.
+// TestReplayAll checks that records lead to the same state, idempotency keys and
+// observed changes whether they are replayed one by one or in groups.
 func TestReplayAll(t *testing.T) {
 	t.Parallel()
 	plain, seeds := 0, uint64(4)

@@ -97,7 +97,7 @@ func treeJoin(t nodes, low, high uint32) (root uint32) {
 }
 
 // treeCut removes the nodes with ranks higher than the argument after, up to and
-// including last, and returns the tree that they form.
+// including the argument last, and returns the tree that they form.
 func treeCut(t nodes, root *uint32, after, last rank) (piece uint32) {
 	low, rest := treeSplit(t, *root, after)
 	piece, high := treeSplit(t, rest, last)
