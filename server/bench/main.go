@@ -6,8 +6,9 @@
 // Every row compares within one run: its probes take turns, forwards in one
 // round and backwards in the next, and a ratio is the median of the rounds'
 // ratios. A row whose setup takes a long time has only one round. Every server listens on
-// the loopback interface, keeps its files in one temporary directory, and is ended by its
-// process id. The bench is not part of the three programs; `make bench` runs it.
+// the loopback interface, keeps its files in one temporary directory, and is stopped by a
+// signal to its process id. The bench is not part of the three programs; `make bench`
+// runs it.
 package main
 
 import (

@@ -114,8 +114,8 @@ func historyTransfers(r *rand.Rand, containers int) []byte {
 	return append(body, "]}"...)
 }
 
-// percentiles returns a probe of the median time of requests, one after
-// another. It also measures their 99th percentile.
+// percentiles returns a probe of the median time of a client's requests. The client
+// sends one request after another. The probe also measures the 99th percentile.
 func (b *bench) percentiles(name string, p *pair, paths []string) probe {
 	var o *outcome
 	l := gets(p.read.url, paths)

@@ -104,8 +104,8 @@ const (
 	streamP50  = "line of 1 stream x 64, p50"
 )
 
-// beside returns a probe of the p50 and p99 of one client's commits, one after
-// another, while streams are full.
+// beside returns a probe of the p50 and p99 of the commits of one client, which sends
+// one commit after another while the streams are full.
 func (b *bench) beside(p *process, name string, streams int) probe {
 	var p99, rate float64
 	more := []derived{{name + ": p99", "µs", func() float64 { return p99 }}}

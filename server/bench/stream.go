@@ -22,7 +22,7 @@ import (
 type streamLoad struct {
 	url     string
 	lines   []byte // one transfer per line
-	ends    []int  // ends of the lines in lines
+	ends    []int  // for each line, the offset of its end in lines
 	streams int
 	window  int // lines in flight in each stream
 }
