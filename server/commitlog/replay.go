@@ -71,8 +71,8 @@ func NewReplayer(state *ledger.State) *Replayer {
 // State returns the state that batches are applied to.
 func (r *Replayer) State() *ledger.State { return r.state }
 
-// Replay applies the batches of the log that follow a state to that state. Before it
-// applies a batch, it stores the batch's last commit in *at. The error is a
+// Replay brings a state up to the end of the log by applying all batches that follow it.
+// Before it applies a batch, it stores the batch's last commit in *at. The error is a
 // *ReplayError, an error of the log, or that of ctx.
 func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger, at *atomic.Uint64) error {
 	start := time.Now()

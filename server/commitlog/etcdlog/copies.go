@@ -68,7 +68,7 @@ func (s *site) announce(ctx context.Context, mine uint64) error {
 	return err
 }
 
-// A told is an announcement of a copy in etcd, with its revision.
+// A told is a copy's announcement in etcd, with its revision.
 type told struct {
 	commitlog.Mirror
 	revision int64

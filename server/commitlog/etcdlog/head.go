@@ -56,7 +56,7 @@ func (h *head) place() wal.Place {
 }
 
 // after returns the head that follows h when frame f is appended and the frames
-// before first are deleted.
+// before commit first are deleted.
 func (h head) after(f *wal.Frame, first uint64) head {
 	h.Seq, h.Chain, h.Time, h.Digest, h.First = f.Last(), f.Chain, f.Time, f.Digest, first
 	return h

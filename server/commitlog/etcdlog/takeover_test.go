@@ -247,8 +247,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// lateReads is an etcd client with slow reads: it calls the function in meanwhile before
-// it returns the result of a read.
+// lateReads is an etcd client with slow reads: it calls its function meanwhile before it
+// returns the result of a read.
 type lateReads struct {
 	etcd.API
 	meanwhile func()

@@ -25,9 +25,9 @@ func (t *tail) grow(seq uint64, bytes, step int64) {
 	}
 }
 
-// start returns the first commit of the last size bytes of the log, or 0 if fewer bytes
-// were appended. The commit is approximate: start interpolates between marks. It drops
-// the marks that are no longer needed.
+// start returns the first commit in the last part of the log, which is size bytes long.
+// It returns 0 if fewer bytes were appended. The commit is approximate: start
+// interpolates between marks. It drops the marks that are no longer needed.
 func (t *tail) start(size int64) uint64 {
 	all := *t
 	want := all[len(all)-1].bytes - size

@@ -273,7 +273,7 @@ func (w *Writer) Confirm() error {
 }
 
 // isMine reports whether a head that was read is this writer's, and not older than
-// since.
+// the argument since.
 func (w *Writer) isMine(value []byte, since head) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
