@@ -12,13 +12,13 @@ type API interface {
 	// atomically.
 	Txn(ctx context.Context, t *Txn) (*TxnResult, error)
 	// Range returns the values of the keys from key up to, but not including, end,
-	// ordered by key. If limit is not 0, it returns at most that many. An empty end
-	// means only key.
+	// ordered by key. If limit is not 0, it returns at most that many. If end is
+	// empty, it returns only the value of key.
 	Range(ctx context.Context, key, end string, limit int) (*RangeResult, error)
-	// Watch calls changed after each change to a key from key up to, but not
-	// including, end. It begins with revision from, or with the next change if from
-	// is 0. It returns when ctx is done or the watch breaks off. The error is
-	// ErrCompacted if that revision was compacted.
+	// Watch calls changed after each change to one of the keys that key and end
+	// select, as in Range. It begins with the revision given in from, or with the next
+	// change if from is 0. It returns when ctx is done or the watch breaks off. The
+	// error is ErrCompacted if the given revision was compacted.
 	Watch(ctx context.Context, key, end string, from int64, changed func(Event)) error
 	// Grant creates a lease of about the given number of seconds, and returns its
 	// id and its actual duration in seconds.
