@@ -6,7 +6,7 @@ import (
 )
 
 // The part of the Protocol Buffers wire format that etcd's messages need: varints
-// and length-delimited fields. A field that is 0 or empty is omitted.
+// and length-delimited fields. A scalar field that is 0 or empty is omitted.
 
 const (
 	wireVarint = 0
@@ -49,8 +49,8 @@ func (m message) length(field, n int) message {
 
 var errProto = errors.New("etcd: a response is not a Protocol Buffers message")
 
-// each calls fn for every field: with n if the field is a varint, or with b, which
-// aliases m, if it is length-delimited. Other fields are skipped.
+// each calls fn for every varint field with n, and for every length-delimited field
+// with b, which aliases m. Other fields are skipped.
 func (m message) each(fn func(field int, n uint64, b message)) error {
 	for len(m) > 0 {
 		tag, size := binary.Uvarint(m)
