@@ -32,8 +32,8 @@ func (e *SettingError) Error() string { return e.words }
 
 func settingf(format string, args ...any) error { return &SettingError{fmt.Sprintf(format, args...)} }
 
-// AsSetting converts an error from using a setting to a *SettingError, which keeps
-// only its message. It returns nil for nil.
+// AsSetting converts err, which came from using a setting, to a *SettingError that keeps
+// only the message. It returns nil for nil.
 func AsSetting(err error) error {
 	if err == nil {
 		return nil
@@ -162,7 +162,7 @@ func (t *Trust) tls() (*tls.Config, error) {
 // maxURLs is the maximum number of URLs in one flag.
 const maxURLs = 16
 
-// ParseURLs returns the base URLs in the value of a flag, separated by commas,
+// ParseURLs parses the value of a flag: base URLs separated by commas. It returns them
 // without trailing slashes.
 func ParseURLs(flag, value string) ([]string, error) {
 	list, err := URLs(value)
