@@ -3,8 +3,8 @@ package httpserver
 // Shares: while claims of other clients wait, a client gets no further large claim if it
 // would then hold more than half of what large claims may hold. So a client with many
 // connections can't grab all the room that is released. The rule limits neither the
-// size of one claim nor the growth of a claim that is already large. Stopping those
-// would help nobody, since they hold the room that others wait for.
+// size of one claim nor the growth of a claim that is already large. Stopping a growing
+// claim would help nobody, since it holds the room that others wait for.
 
 // A claimant is what a claim is made for.
 type claimant interface {

@@ -135,8 +135,8 @@ type passingError struct{ error }
 func (passingError) Timeout() bool   { return false }
 func (passingError) Temporary() bool { return true }
 
-// Accept returns the next connection. Serving ends only when the listener is
-// closed. Any other error concerns one connection, or is a temporary shortage.
+// Accept returns the next connection. Only the error of a closed listener ends
+// serving. Any other error concerns one connection, or is a temporary shortage.
 func (s *connections) Accept() (net.Conn, error) {
 	c, err := s.Listener.Accept()
 	if errors.Is(err, net.ErrClosed) {
@@ -176,7 +176,7 @@ func (s *connections) enter(t *Tracked) bool {
 	defer s.mu.Unlock()
 	defer s.waiting.Store(false)
 	for len(s.open) >= s.max {
-		s.waiting.Store(true) // set before looking for idle ones: those that become idle later then wake Accept
+		s.waiting.Store(true) // set before looking for idle ones, so that those that become idle later wake Accept
 		if s.makeRoom() {
 			continue
 		}

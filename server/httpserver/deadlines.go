@@ -55,7 +55,7 @@ func (d *deadlines) of(t time.Time) int64 {
 // now returns the stored form of the present, which is above 0.
 func (d *deadlines) now() int64 { return max(1, int64(time.Since(d.start))) }
 
-// soon makes the timer fire at the given time, if that is before next. It keeps
+// soon makes the timer fire at the given time, if that is before d.next. It keeps
 // sweepEvery between two sweeps.
 func (d *deadlines) soon(at int64) {
 	d.mu.Lock()

@@ -30,7 +30,7 @@ func pipe(t *testing.T, s *connections, door *fakeDoor) (ours *Tracked, client n
 	return c.(*Tracked), client
 }
 
-// TestDeadlines checks that a wait ends when the deadline that was set last passes, and
+// TestDeadlines checks that a wait ends when the most recently set deadline passes, and
 // only then.
 func TestDeadlines(t *testing.T) {
 	const none = time.Duration(-1)
@@ -110,8 +110,8 @@ func (c pollerConn) SetReadDeadline(t time.Time) error {
 	return c.pipeConn.SetReadDeadline(t)
 }
 
-// TestExpiredBeforeWait checks that a read that begins after its deadline ends at once,
-// without the poller. Only a read that has begun is ended by the poller.
+// TestExpiredBeforeWait checks that a read ends at once, without the poller, if it begins
+// after its deadline. The poller ends only a read that began before its deadline.
 func TestExpiredBeforeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, _ := boundOf(t, 10)

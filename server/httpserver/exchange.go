@@ -155,8 +155,8 @@ func (x *Exchange) write() {
 // LongAgo is a deadline in the past. Setting it ends a wait for a client at once.
 var LongAgo = time.Unix(1, 0)
 
-// Fail renders an error as the response. Every response that reports a *ledger.Error
-// comes from here.
+// Fail renders an error as the response. Every response that consists of a
+// *ledger.Error comes from here.
 func (x *Exchange) Fail(err *ledger.Error) {
 	x.ErrCode = err.Code
 	x.Status = err.Code.Status()

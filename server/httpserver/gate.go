@@ -64,9 +64,9 @@ func (g *Gate) refresh(now bool) {
 	g.log.Info("auth file reloaded", "auth_file", g.path, "credentials", len(table.Entries()))
 }
 
-// ScopeOf returns the scope that the routes with a pattern require. A pattern under
-// /v1/ that no case covers requires admin, so a new route is closed to other clients
-// until it is listed here.
+// ScopeOf returns the scope that the routes with the given pattern require. A pattern
+// under /v1/ that no case covers requires admin, so a new route is closed to other
+// clients until it is listed here.
 func ScopeOf(pattern string) auth.Scope {
 	switch {
 	case strings.HasPrefix(pattern, "/v1/commit"):
@@ -89,8 +89,8 @@ func ScopeOf(pattern string) auth.Scope {
 
 // suffices reports whether scopes permit the routes of a pattern. want is the scope
 // that the pattern requires. The scope transfer permits the commit routes listed here
-// just as commit does. The state then decides which operations of a transaction that
-// scope permits.
+// just as commit does. The state then decides which of a transaction's operations the
+// scope transfer permits.
 func suffices(scopes, want auth.Scope, pattern string) bool {
 	if scopes.Has(want) {
 		return true

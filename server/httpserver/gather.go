@@ -19,8 +19,8 @@ type gathered struct {
 
 var gatherBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, gatherBytes)) }}
 
-// Together calls write, which writes to the response and flushes it, and sends what
-// it wrote in one system call if that is at most 96 KiB. net/http alone uses up to
+// Together calls write, which writes to the response and flushes it. Together sends the
+// written bytes in one system call if they are at most 96 KiB. net/http alone uses up to
 // three calls for a chunk of a response, and the first one wakes the client, which
 // then finds only part of the chunk.
 func (x *Exchange) Together(write func() error) error {

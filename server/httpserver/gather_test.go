@@ -64,8 +64,8 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestGathering checks that what is written before gathering ends is sent in order,
-// and in one call if it is at most 96 KiB. No buffer is kept.
+// TestGathering checks that the bytes written during gathering are sent in order, and
+// in one call if they are at most 96 KiB. No buffer is kept.
 func TestGathering(t *testing.T) {
 	for _, sizes := range [][]int{{}, {1}, {6, 80_000, 2}, {gatherBytes}, {gatherBytes, 1}, {5, gatherBytes, 7}, {6, gatherBytes + 1}} {
 		to := &writes{}

@@ -83,8 +83,8 @@ func extend(d time.Duration) string {
 }
 
 // Starting reports the progress of the start once a second, until end is called.
-// end may be called more than once. As long as done advances, the reports ask the
-// manager for more time, so that it ends only a start that hangs.
+// end may be called more than once. As long as the count done advances, the reports ask
+// the manager for more time, so that it ends only a start that hangs.
 func (n *Notifier) Starting(what string, at func() (done, of uint64)) (end func()) {
 	if n == nil {
 		return func() {}

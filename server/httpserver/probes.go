@@ -6,7 +6,7 @@ import (
 	"assetledger/ledger"
 )
 
-// Probes serve programs that start, stop and load-balance daemons, not people.
+// Probes are not for people, but for programs that start, stop and load-balance daemons.
 // Alive means that the process responds, and ready that it accepts requests now.
 // Health has more details.
 

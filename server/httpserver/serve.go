@@ -52,11 +52,11 @@ func NewServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 // known, instead of losing its connection.
 const lastWords = 200 * time.Millisecond
 
-// Serve writes the ready line, with the URL, to ready, and serves until ctx is done or
-// an error arrives on failed. Then it calls drain, which must end everything that waits,
-// such as SSE streams and waits for freshness. From then on, it accepts no new
-// connections, and requests in progress have at most t.Shutdown to finish. If the
-// listener fails, Serve returns the error at once.
+// Serve writes the ready line, with the URL, to the writer ready, and serves until ctx is
+// done or an error arrives on the channel failed. Then it calls drain, which must end
+// everything that waits, such as SSE streams and waits for freshness. From then on, it
+// accepts no new connections, and requests in progress have at most t.Shutdown to finish.
+// If the listener fails, Serve returns the error at once.
 func Serve(ctx context.Context, ln *Door, h http.Handler, t Timeouts, ready io.Writer, name string,
 	log *slog.Logger, failed <-chan error, drain func()) error {
 	srv := NewServer(h, t, log)
