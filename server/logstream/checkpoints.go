@@ -124,8 +124,8 @@ func (s *Server) send(x *httpserver.Exchange, f wal.File, from, to int64) {
 }
 
 // parseRange returns the range of bytes that the header Range asks for. If the
-// header is missing or malformed, has several ranges, or depends on a validator, part
-// is false and the whole file is meant, as RFC 9110 allows.
+// header is missing or malformed, has several ranges, or depends on a validator, the
+// result part is false and the whole file is meant, as RFC 9110 allows.
 func parseRange(h http.Header, size int64) (from, to int64, part bool) {
 	values := h["Range"]
 	if len(values) != 1 || h["If-Range"] != nil {

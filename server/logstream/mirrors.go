@@ -28,7 +28,7 @@ const (
 	maxMirrorURL = 512
 )
 
-// A Mirror is a copy of the log on another machine that has reported recently.
+// A Mirror describes a copy of the log, on another machine, that has reported recently.
 type Mirror struct {
 	Name       string
 	Seq        uint64 // last commit that is synced in its directory

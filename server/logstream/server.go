@@ -117,8 +117,8 @@ func (s *Server) wait(seq uint64, d time.Duration) error {
 	return nil
 }
 
-// reopen closes the reader that wait uses, because the directory may hold
-// another log now. The next wait opens a new one.
+// reopen closes the reader in s.end, because the directory may hold another log now.
+// The next call of wait opens a new one.
 func (s *Server) reopen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

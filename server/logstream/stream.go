@@ -143,7 +143,7 @@ func (t *sender) rest() {
 	}
 }
 
-// write writes b before the deadline that allow has set.
+// write writes b before the deadline set by allow.
 func (t *sender) write(b []byte) bool {
 	if len(b) > piece {
 		t.allow()
