@@ -8,7 +8,7 @@ import (
 )
 
 // TestTrustIsNotDropped checks that root certificates and client certificates
-// are not silently ignored because one of the URLs does not use TLS. They may be
+// are not silently ignored if one of the URLs does not use TLS. They may be
 // ignored for localhost and for Unix sockets.
 func TestTrustIsNotDropped(t *testing.T) {
 	roots, own := httpclient.Trust{Prefix: "from-", CA: "ca.crt"}, httpclient.Trust{Prefix: "from-", Cert: "c.crt", Key: "c.key"}

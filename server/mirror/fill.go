@@ -245,8 +245,8 @@ func (s *Source) opened(ctx context.Context, from uint64, w *wal.Writer) (*strea
 	return st, err
 }
 
-// behind returns why a source whose log ends before the directory's can't be
-// copied from. Either the source lags, or it has a different history.
+// behind returns why nothing can be copied from a source whose log ends before the
+// directory's. Either the source lags, or it has a different history.
 func (s *Source) behind(ctx context.Context, dir string, o wal.Options, w *wal.Writer, end uint64) error {
 	late := fmt.Errorf("%s ends at commit %d, and this directory at %d: %w", s.URL(), end, w.LastSeq(), errBehind)
 	if end == 0 {

@@ -90,7 +90,7 @@ type Status struct {
 	Silence time.Duration // since the last report, or since the start
 	Foreign bool          // Err is a ForeignError: a source has another log, or a different history
 	Err     error         // the first ForeignError since the last report, otherwise the last failure; nil if there is none
-	Hopeful bool          // a source has reported, or not all have been tried yet
+	Hopeful bool          // no round over all sources has failed since the last report
 	Heard   bool          // any source has reported
 }
 

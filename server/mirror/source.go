@@ -173,12 +173,12 @@ func (s *Source) reporting() http.Header {
 }
 
 // end asks the source where its log ends, and reports that all commits before
-// next are synced here.
+// commit next are synced here.
 func (s *Source) end(ctx context.Context, next uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, silenceLimit)
 	defer cancel()
 	resp, err := s.ask(ctx, http.MethodHead, logPath(next), s.reporting())
-	if r, ok := errors.AsType[*refusal](err); ok && r.told { // its log begins after next, or ends before it
+	if r, ok := errors.AsType[*refusal](err); ok && r.told { // its log begins after commit next, or ends before it
 		return r.end, nil
 	}
 	if err != nil {
@@ -234,7 +234,8 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-// open requests the log of the current daemon, beginning with commit from.
+// open requests the log of the current daemon. The parameter from is the commit to begin
+// with.
 func (s *Source) open(ctx context.Context, from uint64) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.ask(ctx, http.MethodGet, logPath(from), s.reporting())
@@ -297,8 +298,8 @@ func (s *Source) download(ctx context.Context, c checkpoint, w io.Writer) error 
 	return nil
 }
 
-// part requests a checkpoint from offset at, writes the bytes that arrive, and returns
-// their number.
+// part requests the rest of a checkpoint, writes the bytes that arrive, and returns their
+// number. The parameter at is the offset at which the rest begins.
 func (s *Source) part(ctx context.Context, c checkpoint, at int64, w io.Writer) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
