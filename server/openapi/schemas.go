@@ -21,7 +21,7 @@ func integer(lowest, highest int64, about string) object {
 func only(properties ...any) object { return optional(nil, properties...) }
 
 // optional returns the schema of an object with these properties and no others.
-// The properties named in absent may be missing.
+// The properties named in the parameter absent may be missing.
 func optional(absent []string, properties ...any) object {
 	var required list
 	may := map[string]bool{}
@@ -117,8 +117,8 @@ func operationSchemas() object {
 	return append(o("Operation", o("oneOf", kinds, "discriminator", o("propertyName", "op"))), all...)
 }
 
-// arguments returns the schema of an operation's arguments, and of the further
-// properties in more, which may be missing.
+// arguments returns the schema of an operation's arguments. The parameter more adds
+// properties that may be missing.
 func arguments(kind ledger.OpKind, more ...any) object {
 	var properties []any
 	var absent []string
