@@ -2,7 +2,7 @@
 
 import { parseExact } from './json.js';
 
-// If the daemon requires a token, it is kept in this tab and forgotten with it.
+// If the daemon requires a token, the token is kept in this tab and forgotten when the tab is closed.
 const kept = 'ledger-token';
 export const signIn = (token) => sessionStorage.setItem(kept, token);
 export const signOut = () => sessionStorage.removeItem(kept);
@@ -79,7 +79,8 @@ export async function getList(path, query, pick, most, signal) {
   return { all, more: Boolean(cursor) };
 }
 
-// A registered class never changes, so each one is requested only once.
+// classesOf requests each class only once, because classes rarely change. After a rename, the old
+// name is shown until another read returns the class, such as the one for the list of classes.
 const classes = new Map();
 
 export const rememberClass = (c) => { classes.set(String(c.class_id), Promise.resolve(c)); };

@@ -21,7 +21,7 @@ export const flat = (children) => children.flat(Infinity)
   .filter((c) => c !== null && c !== undefined && c !== false)
   .map((c) => (c instanceof Node ? c : String(c)));
 
-/** Changes the children of old into those of fresh, keeping existing elements where possible. */
+/** Changes the children of the element old into those of the element fresh, keeping existing elements where possible. */
 export function morphChildren(old, fresh) {
   const keyed = new Map();
   for (const c of old.children) if (c.dataset.key) keyed.set(c.dataset.key, c);

@@ -12,7 +12,7 @@ const searched = 1000;    // commits searched for a page with filters
 const mostOperations = 2; // operations of a commit, in a row of the feed
 const mostShown = 500;    // operations of a commit, in its own view
 
-/** Up to `most` commits that end at `to`, or the last ones, newest first. pick filters them. */
+/** Up to `most` commits, newest first: those up to commit `to`, or the last ones. pick filters them. */
 export async function lastCommits(most, signal, to, pick = () => true) {
   const { all, archived } = await getList('/v1/read/commits', { order: 'newest', before: to && BigInt(to) + 1n, limit: most }, (a) => a.data.commits, most, signal);
   const seen = all.slice(0, most), list = seen.filter(pick);
