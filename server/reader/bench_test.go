@@ -52,8 +52,8 @@ func BenchmarkBalancesHandlerParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkConnection compares reads over a connection with the simplest
-// handler of net/http that responds with the same number of bytes.
+// BenchmarkConnection compares the handler of a read, over a connection, with the
+// simplest handler of net/http that responds with the same number of bytes.
 func BenchmarkConnection(b *testing.B) {
 	r, _ := benchLedger(b)
 	body := r.do("GET", "/v1/read/container/500/balances").Body.Bytes()

@@ -15,8 +15,8 @@ type Core struct {
 	saver *saver
 }
 
-// NewCore returns a core that starts from the newest valid checkpoint in store that
-// belongs to l, or from the empty state if there is none. It positions l after that
+// NewCore returns a core that starts from the newest valid checkpoint that store holds for
+// the log of l, or from the empty state if there is none. It positions l after that
 // state.
 func NewCore(store commitlog.CheckpointStore, l commitlog.Reader, keys int) (*Core, error) {
 	log := slog.New(slog.DiscardHandler)
