@@ -19,8 +19,8 @@ const (
 	ExitLocked  = 4 // another write daemon owns the directory, or writes the log
 )
 
-// ExitCode returns the exit code for err, with which a daemon ended; nil means that it
-// was stopped on request.
+// ExitCode returns the exit code of a daemon that ended with err. A nil err means that
+// the daemon was stopped on request.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

@@ -203,7 +203,7 @@ const searchAgain = `{"op":"MoveInGrid","args":{"container_id":4,"x":0,"y":0,"to
 	`{"op":"AddFungible","args":{"container_id":4,"class_id":1,"key":8,"quantity":1}},` +
 	`{"op":"RemoveFungible","args":{"container_id":4,"class_id":1,"key":8,"quantity":1}}`
 
-// largeCommit makes a commit of many operations that can't be reversed: the
+// largeCommit makes a commit that has many operations and can't be reversed: the
 // last operation of its inverse is rejected.
 func largeCommit(l *ledger) error {
 	var list []string

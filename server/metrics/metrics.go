@@ -143,8 +143,8 @@ type functions struct {
 	values func(show func(label string, value float64))
 }
 
-// GaugesFunc registers gauges that differ in one label. Whenever they are written,
-// values is called. It must call show once for each value of the label.
+// GaugesFunc registers gauges that differ in one label. The callback
+// runs whenever they are written. It must call show once for each value of the label.
 func (r *Registry) GaugesFunc(name, help, label string, values func(show func(label string, value float64))) {
 	f := r.family(name, help, "gauge")
 	f.series = append(f.series, &functions{label, values})
