@@ -175,8 +175,8 @@ func newRendering(key uint64) *rendering {
 	return &rendering{container: int64(key)}
 }
 
-// of returns the entry of a change, or nil if it does not belong to the key. It is
-// valid until the next call.
+// of returns the entry of a change, or nil if it does not belong to the key. The entry
+// is valid until the next call.
 func (r *rendering) of(c *ledger.Changes, i int) []byte {
 	s := &c.List()[i]
 	if s.Container != r.container {

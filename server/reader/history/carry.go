@@ -49,8 +49,8 @@ type candidate struct {
 }
 
 // run returns the entries to carry, oldest first, as copies to insert before an entry
-// of commit seq. newest must call its argument with the entries of the container,
-// newest first: either all since the file began, or the previous run and all
+// of commit seq. The function newest must call its argument with the entries of the
+// container, newest first: either all since the file began, or the previous run and all
 // entries after it.
 func (c *carrier) run(seq uint64, newest func(fn func(entry []byte) bool)) [][]byte {
 	c.things, c.list = map[thing]*carried{}, c.list[:0]
@@ -111,8 +111,8 @@ func (c *carrier) take(entry []byte, inRun bool) bool {
 }
 
 // note adds an entry of a thing. The parameter there says whether the thing exists
-// after the entry, and came whether the entry created it. The mark of an entry in a run
-// says whether the thing existed when the file began.
+// after the entry, and the parameter came says whether the entry created it. The mark
+// of an entry in a run says whether the thing existed when the file began.
 func (c *carrier) note(of thing, there, came, inRun bool) {
 	t := c.things[of]
 	if t == nil {

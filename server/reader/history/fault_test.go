@@ -10,8 +10,9 @@ import (
 )
 
 // TestFaultsAtEveryStep makes the n-th operation on the file system fail, alone or with
-// all later ones, or kills the daemon there, every other time along with its machine. From
-// the files that are left, the next daemon must return correct results.
+// all later ones. In other runs, it kills the daemon at that operation, and in half of
+// them also crashes the machine. From the files that are left, the next daemon must
+// return correct results.
 func TestFaultsAtEveryStep(t *testing.T) {
 	w := newWorld(t, 7, 150)
 	r := rand.New(rand.NewPCG(1, 1))

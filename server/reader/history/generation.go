@@ -55,7 +55,7 @@ func (g *generation) open() *block { return g.blocks[len(g.blocks)-1] }
 // size returns the size of g in bytes.
 func (g *generation) size() int64 { return g.bytes + int64(g.open().Bytes()) }
 
-// applied ends a batch. Its commits up to and including last were applied.
+// applied ends a batch. The parameter last is the last of its commits that was applied.
 func (g *generation) applied(f *wal.Frame, last uint64) {
 	g.batches = append(g.batches, batch{f.First, f.Time})
 	g.end = f.Place()

@@ -107,8 +107,8 @@ func (x *Index) keep(t testing.TB) error {
 	}
 }
 
-// TestFollowing checks what an index returns for random containers and commits while
-// it follows a log, from memory and from files of all sizes.
+// TestFollowing checks what an index returns, from memory and from files of all sizes,
+// for random containers and commits while it follows a log.
 func TestFollowing(t *testing.T) {
 	seeds := uint64(3)
 	if testing.Short() || !longtest.Form(t, "two of three seeds") {

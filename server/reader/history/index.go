@@ -103,8 +103,9 @@ func (x *Index) Begin(id wal.LogID, after wal.Place, state *ledger.State) {
 	wake(x.poke)
 }
 
-// Applied ends a batch. Its commits up to and including last were applied. If last
-// is before the end of the batch, nothing follows, and the generation stays open.
+// Applied ends a batch. The parameter last is the last of its commits that was applied.
+// If that is before the end of the batch, nothing follows, and the generation stays
+// open.
 func (x *Index) Applied(f *wal.Frame, last uint64) {
 	x.open.applied(f, last)
 	if x.open.size() >= x.c.Generation && x.c.Dir != "" && last == f.Last() {

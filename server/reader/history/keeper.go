@@ -114,7 +114,7 @@ func (x *Index) find() (missing span, held bool, err error) {
 }
 
 // hold acquires the duty of writing the files. It returns false if another daemon
-// has it. The caller holds writing, but not mu, so that no reader waits for the
+// has it. The caller holds x.writing, but not x.mu, so that no reader waits for the
 // disk.
 func (x *Index) hold() (bool, error) {
 	if x.holds() {
@@ -246,7 +246,7 @@ func (x *Index) writeGeneration(g *generation, files []*file) error {
 	return nil
 }
 
-// create writes a file and opens it. The caller holds writing.
+// create writes a file and opens it. The caller holds x.writing.
 func (x *Index) create(s span, write func(io.Writer) error) (*file, error) {
 	if err := createFile(x.fsys, x.dir, s, write); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (x *Index) spans() ([]span, error) {
 
 // load opens the contiguous files. It returns the first range of commits that are
 // neither in a file nor in memory. If this daemon writes the files, load removes
-// unusable and unneeded ones. The caller holds writing.
+// unusable and unneeded ones. The caller holds x.writing.
 func (x *Index) load() (missing span, err error) {
 	list, err := x.spans()
 	if err != nil {
@@ -119,9 +119,9 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 }
 
 // tidy removes superseded files: those in list that are not in use, but whose commits
-// the files in use cover. A crash after a merge leaves such files. again is true if this
-// daemon has just acquired the duty of writing the files, because another daemon may
-// have changed them since they were listed.
+// the files in use cover. A crash after a merge leaves such files. The result is true if
+// this daemon has just acquired the duty of writing the files, because another daemon
+// may have changed them since they were listed.
 func (x *Index) tidy(list []span, files []*file) (again bool) {
 	for _, s := range list {
 		if len(files) == 0 || s.first < files[0].first || s.last > covered(files) || slices.ContainsFunc(files, func(f *file) bool { return f.span == s }) {

@@ -24,22 +24,23 @@ type past struct {
 	left     int // number of stacks and instances that have not been made yet
 	part     int // number of the file or generation of the previous entry
 	inRun    bool
-	things   int // number of things seen or made since the last call to more
+	things   int // number of things seen or made since the function more was last called
 	examined int
 	more     func(bytes int64) error
 	err      error
 }
 
 const (
-	// moreAfter is the number of entries after which At calls more.
+	// moreAfter is the number of entries after which At calls the function more.
 	moreAfter = 4096
 	seenBytes = 96 // bytes that a thing takes in seen
 )
 
 // At returns a state that contains only the container, as of commit seq. After
-// every few thousand entries it calls more with the number of bytes allocated since
-// the last call, and if more returns an error, At stops and returns it. If there is much
-// to find, At also calls more, with 0, before it allocates the state.
+// every few thousand entries it calls the function more with the number of bytes
+// allocated since the last call. If that function returns an error, At stops and returns
+// the error. If there is much to find, At also calls the function, with 0, before it
+// allocates the state.
 func (v *View) At(seq uint64, more func(bytes int64) error) (*ledger.State, error) {
 	info, err := v.infoAt(seq)
 	if err != nil {
