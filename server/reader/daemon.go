@@ -60,7 +60,7 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 	return d
 }
 
-// endpoints lists all reads, in the order of their routes and so of the metrics.
+// endpoints lists all reads. Their routes, and so their metrics, are in the same order.
 var endpoints = []*endpoint{&readContainer, &readHistory, &readBalances, &readSlots, &readGrid, &readHolds, &readHold, &readClass, &readClasses,
 	&readShapes, &readStats, &readHolders, &readInstances, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits, &readMinutes}
 
@@ -78,13 +78,13 @@ func (d *daemon) routes(page bool) []httpserver.Route {
 	return routes
 }
 
-// Run runs a read daemon until ctx is done, and then returns nil, or until it can't
-// continue:
+// Run runs a read daemon until ctx is done, in which case it returns nil, or until the
+// daemon can't continue. The steps are:
 //
 //	claim the name → load a checkpoint → catch up with the log → listen, report ready → serve → stop in reverse
 //
-// When it stops, it makes a last checkpoint if that is its duty and there are new
-// commits, unless following the log has failed or the daemon has never served.
+// When the daemon stops, it makes a last checkpoint if that is its duty and there are
+// new commits, unless following the log or listening for requests has failed.
 func Run(ctx context.Context, c Config) error {
 	if err := commitlog.CheckDir(c.Dir); err != nil {
 		return err

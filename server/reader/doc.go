@@ -10,10 +10,10 @@
 // readers.
 //
 // The main invariant: a read sees the state between two batches, never a part of
-// one. Its response says which commit was the last. The exceptions are reads of the
+// one. Its response names the last commit of that state. The exceptions are reads of the
 // past and a daemon with -until: they show the state after the requested commit, which
 // may be in the middle of a batch. While there are too few file descriptors to read
-// the next batch, the tailer tries again. If a batch can't be read for another reason,
+// the next batch, the tailer keeps trying. If a batch can't be read for another reason,
 // or leads to a different state than the write daemon's, the daemon answers no more
 // reads and ends.
 //

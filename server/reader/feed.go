@@ -117,8 +117,8 @@ func (r *reading) stream(ctx context.Context, at uint64) {
 }
 
 // appendEvents appends the events of the commits at+1 to end, up to the size of a
-// piece, and returns the last of these commits. It appends none if the log can't be
-// read, or if there is no room.
+// piece, and returns the last commit that it appended. It appends none if the log can't
+// be read, or if there is no room.
 func (r *reading) appendEvents(at, end uint64) uint64 {
 	wanted := 0
 	take := func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool {

@@ -171,8 +171,8 @@ func TestWantsEvents(t *testing.T) {
 }
 
 // TestStreamsMakeRoom checks that a new stream ends the oldest stream of the client
-// that has the most streams. If its own client has as many as any other, it ends the
-// oldest of that client.
+// that has the most streams. If no other client has more than the client of the new
+// stream, it ends the oldest stream of that client.
 func TestStreamsMakeRoom(t *testing.T) {
 	var ended []string
 	s := httpserver.Streams{Max: 4}

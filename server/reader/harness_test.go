@@ -52,7 +52,8 @@ func (m *memLog) change(f func()) {
 	m.changed = make(chan struct{})
 }
 
-// hold blocks the reader while the end of the log advances. release unblocks it.
+// hold blocks the reader, but the end of the log can still advance. release unblocks
+// the reader.
 func (m *memLog) hold()    { m.change(func() { m.held = true }) }
 func (m *memLog) release() { m.change(func() { m.held = false }) }
 

@@ -285,7 +285,7 @@ func TestPastCursor(t *testing.T) {
 }
 
 // TestHistoryPayer checks that the payer of a settled hold is shown on request, in
-// Standard containers and in Grids, and not to a client that is limited to owners.
+// Standard containers and in Grids, but not to a client that is limited to owners.
 func TestHistoryPayer(t *testing.T) {
 	log, w := historyLog(t)
 	w.commit("CreateContainer container_id=4 kind=Standard owner=8", "CreateContainer container_id=5 kind=Standard", "AddFungible container_id=5 class_id=1 key=0 quantity=50",

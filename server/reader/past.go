@@ -61,8 +61,8 @@ func (r *reading) wanted() uint64 {
 	return want
 }
 
-// readPast calls from, which is the collect function of the endpoint, with the state
-// of the container at the requested moment.
+// readPast calls the endpoint's collect function, which is passed as from, with the
+// state of the container at the requested moment.
 func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	at, err := r.moment(v)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 // pastTurns is a semaphore for reads that go far back in a container's history.
 // Half of the cores, rounded up, may run such reads at a time, so that cores and memory
-// remain for other requests: GOMAXPROCS is one more than the number of cores. Most
-// reads examine little, and need no turn.
+// remain for other requests. The number is half of GOMAXPROCS, which by default is one
+// more than the number of cores. Most reads examine little, and need no turn.
 type pastTurns chan struct{}
 
 // pastPatience is the maximum time that a read waits for its turn.

@@ -53,9 +53,9 @@ func (p *projection) keepIndex(x *history.Index, id wal.LogID, after wal.Place) 
 	x.Begin(id, after, p.state)
 }
 
-// apply applies the commits of one batch up to and including last. After an error
-// the projection is broken: part of the batch may have been applied, so all further
-// reads fail.
+// apply applies the commits of one batch up to and including the one with the number
+// last. After an error the projection is broken: part of the batch may have been
+// applied, so all further reads fail.
 func (p *projection) apply(f *wal.Frame, last uint64) error {
 	last = min(last, f.Last())
 	if err := p.hold(f, last); err != nil {

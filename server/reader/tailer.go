@@ -21,7 +21,7 @@ import (
 //	no log yet → open → catch up → (wait → apply)… → stopped
 //
 // It never skips a batch. While there are too few file descriptors to read the next one,
-// it tries again. If a batch can't be read for another reason, does not follow the
+// it keeps trying. If a batch can't be read for another reason, does not follow the
 // previous one, or leads to a state that differs from the write daemon's, the tailer
 // ends, and all further reads fail.
 type tailer struct {
@@ -41,7 +41,7 @@ type tailer struct {
 	now    func() time.Time // for ages and progress only; never reaches the state
 
 	reader   atomic.Pointer[commitlog.Reader] // nil while there is no log
-	looks    chan chan struct{}               // asks open to look for the log at once; open closes the received channel afterwards
+	looks    chan chan struct{}               // asks t.open to look for the log at once; t.open closes the received channel afterwards
 	opened   chan struct{}                    // closed when the log is open; from then on nobody receives from looks
 	missing  atomic.Bool                      // the directory of the log doesn't exist either, so -dir may be wrong
 	reached  atomic.Bool                      // all commits up to until.time are applied
@@ -82,8 +82,8 @@ func (t *tailer) durable() (end uint64) {
 
 // awaited reports whether a mirror has yet to catch up with its source: with the
 // last commit that was durable there when the source was first heard from. *target
-// keeps that commit. awaited returns false if all sources were tried and none
-// responded, and if this daemon is not a mirror.
+// keeps that commit. awaited returns false if all sources have been tried without
+// success since the last report, and if this daemon is not a mirror.
 func (t *tailer) awaited(target *uint64) bool {
 	if t.mirror == nil {
 		return false
@@ -265,8 +265,8 @@ func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
 	return r, known, nil
 }
 
-// catchUp applies all commits that are durable when it begins. On a mirror, it also
-// applies those that awaited waits for.
+// catchUp applies all commits that are durable when it begins. On a mirror, it then
+// continues until the method awaited returns false.
 func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 	start, target := t.now(), r.Durable()
 	logged, heard := start, uint64(0)

@@ -43,8 +43,8 @@ func TestReaderStartsBeforeTheLog(t *testing.T) {
 	r.get(200, "/v1/read/commit/1")
 }
 
-// brokenBy starts a read daemon on a log with one valid commit, and calls damage. It
-// checks reads and health, and returns the error that the tailer ended with.
+// brokenBy starts a read daemon on a log with one valid commit, and calls the function
+// damage. It checks reads and health, and returns the error that the tailer ended with.
 func brokenBy(t *testing.T, damage func(w *ledgerWriter, log *memLog)) (r *testReader, err error) {
 	t.Helper()
 	log := newMemLog()
