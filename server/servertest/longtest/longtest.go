@@ -1,7 +1,7 @@
 // Package longtest keeps a plain go test short. It chooses between the two forms
 // of slow tests: a plain go test runs the short form, which finds the same kinds
-// of faults with fewer cases. make long runs the long form, with Variable set to
-// 1.
+// of faults with fewer cases. The command make long runs the long form, with Variable
+// set to 1.
 package longtest
 
 import (
@@ -47,8 +47,8 @@ func Parallel(n int) {
 // Variable is the environment variable that selects the long forms.
 const Variable = "LEDGER_LONG"
 
-// Tests matches the names of the tests that have a long form. make long runs
-// them.
+// Tests matches the names of the tests that have a long form. The command make long
+// runs them.
 const Tests = `^Test(AgainstModel|DigestSeesEveryArgument|FormsOfMutatedLines|ApplyAhead|ReplayAll|ReplayAllOfAnotherLog|Following|KilledWriterLosesNothing|ErrorAtEveryStep|EverySubsetOfSectors|CopyCrashes|UnreadableFiles|DamagedFiles|UnfitFiles|Carried|FaultsAtEveryStep|Simulation|HostileServer|Page|PageChanges|PageLooks|PageSignIn|PageOfDaemonsInTrouble|PageRefused|ClientsCutAnswers|MemoryUnderAttack|KilledWhileTheIndexIsMade|HostileClients|TenThousandIdleConnections|RandomOperations|EveryBitFlip|KilledBeforeNewEnd|Crashes|Wire)$`
 
 var (
@@ -57,8 +57,8 @@ var (
 )
 
 // Form reports whether a test must run its long form. If not, Form logs what is not
-// tested, and how to test it. A test that Tests does not match fails, because make
-// long would not run it.
+// tested, and how to test it. If Tests does not match the name of the test, the test
+// fails, because the command make long would not run it.
 func Form(t testing.TB, untested string) bool {
 	t.Helper()
 	if !listed.MatchString(t.Name()) {
