@@ -21,7 +21,7 @@ import (
 )
 
 // The simulation of a log on several machines, from one seed. Its etcd loses
-// requests and replies, and executes others long after their sender has given
+// requests and replies, and executes other requests long after their sender has given
 // up. There are two or three hosts with a disk each. Their daemons stand by, take
 // over, write, sleep between any two calls, lose their leases while they are running,
 // are killed, and lose their disks. The clients are those of TestSimulation.

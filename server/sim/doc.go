@@ -8,8 +8,8 @@
 //	go test ./server/sim -run 'TestSimulation$' -seeds 1 -seed N
 //
 // A second simulation, TestCluster, has several machines. Its etcd loses requests
-// and replies, and executes others much later. The daemons of its hosts stand by,
-// take over, write, pause between any two calls, and lose their disks:
+// and replies, and executes other requests much later. The daemons of its hosts stand
+// by, take over, write, pause between any two calls, and lose their disks:
 //
 //	go test ./server/sim -run 'TestCluster$' -cluster-seeds 1 -seed N
 //

@@ -77,7 +77,7 @@ func (n noise) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// do runs work in a new coroutine of the host, up to its first pause.
+// do runs the function work in a new coroutine of the host, up to its first pause.
 func (h *simHost) do(work func()) {
 	h.resume, h.leave = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {

@@ -75,7 +75,7 @@ func (s *simStream) check() {
 		}
 		s.stats.lines++
 		switch {
-		case v.Unknown: // the log has failed, so a later line may get this result before the batch in flight is settled; the daemon waits for its oldest block first
+		case v.Unknown: // the log has failed, so a later line may get this result before the batch in flight is settled; the daemon sends the results of the oldest block first
 		case waits:
 			s.failf("a line was answered before an earlier one of its stream")
 		case s.failed && s.stop:

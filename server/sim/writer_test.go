@@ -131,7 +131,7 @@ func (w *simWorld) mayCrash() {
 	}
 }
 
-// run calls do in the writer's process, and notices if that ends the
+// run calls the function do in the writer's process, and notices if that ends the
 // process.
 func (s *simWriter) run(do func()) {
 	if s == nil {
@@ -198,8 +198,8 @@ func (s *simWriter) leave() {
 	}
 }
 
-// A lateLog confirms that a batch is durable, but writes it only with the next
-// one.
+// A lateLog confirms that a batch is durable, but writes it only when the next one is
+// appended.
 type lateLog struct {
 	commitlog.Writer
 	late    *wal.Frame
