@@ -99,7 +99,7 @@ func (l *cutLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // cutCases are responses that are cut, and what a client must report for each. The
-// last bytes, which carry no data, may be missing.
+// last bytes may be missing if they carry no data.
 var cutCases = []struct {
 	name  string
 	reply http.HandlerFunc
@@ -206,7 +206,8 @@ func TestClientsCutAnswers(t *testing.T) {
 }
 
 // check compares what a client reported with want, for a cut at every step-th byte up
-// to the end of the response. The last spare bytes may be missing.
+// to the end of the response. The parameter spare is the number of last bytes that may
+// be missing.
 func (l *cutLedger) check(t *testing.T, name, want string, told []string, size, step, spare int) {
 	t.Helper()
 	wrong := 0

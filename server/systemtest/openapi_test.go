@@ -190,8 +190,8 @@ func checkOperations(t *testing.T, v *validator) {
 	}
 }
 
-// checkPairs checks each recorded POST request that was accepted, unless it is a
-// stream, and each response. It also checks that the pairs show every operation of the
+// checkPairs checks each recorded response, and each POST request that was accepted,
+// unless it is a stream. It also checks that the pairs show every operation of the
 // documents except the one that returns the document itself.
 func checkPairs(t *testing.T, documents map[string]*validator) {
 	answers, requests := 0, 0

@@ -96,8 +96,8 @@ func (p *pageTest) upToDate(id string) {
 	p.until(fmt.Sprintf(`document.querySelector('#main > .facts').textContent.includes('Last changedcommit %sHolds')`, changed))
 }
 
-// flood commits faster than anyone can read. The page must catch up, and must not
-// send more requests than usual.
+// flood makes commits faster than anyone can read them. The page must catch up, and
+// must not send more requests than usual.
 func (p *pageTest) flood(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.eval(`performance.clearResourceTimings(); window.floodBegan = performance.now()`, nil)

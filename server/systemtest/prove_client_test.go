@@ -82,8 +82,8 @@ func (c *client) send(url string, j *job) {
 }
 
 // again occasionally returns one of the latest jobs, to be sent once more. Only a job
-// that has idempotency keys and was acknowledged is sent again. Otherwise again
-// returns nil.
+// that has idempotency keys and was acknowledged is sent again. Otherwise, the result
+// is nil.
 func (c *client) again() *job {
 	if len(c.jobs) == 0 || c.rng.IntN(25) != 0 {
 		return nil
