@@ -153,7 +153,7 @@ func (r *clusterRig) loseMember(m *etcdtest.Member) {
 	})
 }
 
-// lineWith returns the first line of a text that contains the given word.
+// lineWith returns the first line that contains the given word, or "" if there is none.
 func lineWith(text, word string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, word) {

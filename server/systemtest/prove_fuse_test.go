@@ -221,8 +221,8 @@ func (d *badDisk) read(path string, off, size int64) ([]byte, error) {
 	return b[:n], nil
 }
 
-// list returns as many directory entries as fit into size bytes, beginning at index
-// off.
+// list returns as many directory entries as fit into size bytes. The parameter off is
+// the index of the first one.
 func (d *badDisk) list(path string, off uint64, size int) (out []byte, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -86,8 +86,8 @@ func (r *clusterRig) fillEtcd(filler *client, client *etcd.Client) {
 		_, err = client.Txn(context.Background(), &etcd.Txn{Then: []etcd.Op{{Put: fmt.Sprintf("/junk/%d", put), Value: []byte(junk)}}})
 	}
 	r.until("commits are rejected", func() bool { return !r.fill(filler) })
-	// A daemon that is started now stands by. A daemon that is killed now is
-	// replaced later.
+	// While etcd is full, a daemon that is started stands by, and a daemon that is
+	// killed is replaced only later.
 	lost := r.machines[0]
 	lost.write.kill()
 	r.start(lost)

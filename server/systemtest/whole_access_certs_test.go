@@ -58,8 +58,8 @@ func (a *authority) sign(t *testing.T, template, parent *x509.Certificate, key *
 	return der
 }
 
-// issue creates NAME.crt and NAME.key, for a server or a client. If until is zero, the
-// certificate is valid for an hour.
+// issue creates NAME.crt and NAME.key, for a server or a client. The certificate is
+// valid until the given time, or for an hour if that time is zero.
 func (a *authority) issue(t *testing.T, name string, until time.Time) pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

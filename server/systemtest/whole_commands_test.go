@@ -159,8 +159,9 @@ func commandsTold(t *testing.T, file, doc string) (commands []string) {
 	return commands
 }
 
-// TestEveryCommandIsRun runs the commands in told that documents name outside of
-// console blocks. It fails for a command that is neither in told nor in notRun.
+// TestEveryCommandIsRun runs the commands that documents name outside of console
+// blocks, if they are in the list told. It fails for a command that is neither in told
+// nor in notRun.
 func TestEveryCommandIsRun(t *testing.T) {
 	t.Parallel()
 	ways, used := map[string]func(*sandbox, string){}, map[string]bool{}
@@ -310,9 +311,9 @@ func (s *sandbox) follows(command string) {
 	}
 }
 
-// untilInterrupt starts a command. Once a line of its standard output is the
-// awaited one, it interrupts all of its processes, as Ctrl-C does, and waits
-// for them to exit.
+// untilInterrupt starts a command. Once the awaited line is on the command's standard
+// output, untilInterrupt interrupts all processes of the command, as Ctrl-C does, and
+// waits for them to exit.
 func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool) (said, words string, err error) {
 	t.Helper()
 	var standardError strings.Builder

@@ -11,8 +11,8 @@ import (
 )
 
 // TestCompose reads docs/ops/compose as Docker would. It checks the settings of
-// the commands in it, and the files that it mounts. If docker is installed,
-// docker checks it too.
+// the commands, and the files that are mounted. If docker is installed, docker
+// checks compose.yaml too.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	const folder = "../../docs/ops/compose"

@@ -24,8 +24,8 @@ func TestHostileStreams(t *testing.T) {
 		})
 	}
 	other := strings.Replace(goodCommit, `"key":0`, `"key":7`, 1) // not the units that the good client counts
-	// Results that are as long as their lines soon fill the 5 MiB that the sockets
-	// hold, however slow the disk is.
+	// Long lines get results of the same length, which soon fill the 5 MiB that the
+	// sockets hold, however slow the disk is.
 	long := strings.TrimSuffix(other, "}") + `,"metadata":{"x":"` + strings.Repeat("x", 4000) + `"}}`
 	for name, line := range map[string]string{"never reads long results": long + "\n", "never reads short results": "1\n"} {
 		one(name, func(v *victim) {

@@ -78,9 +78,9 @@ func TestPagesOfOthers(t *testing.T) {
 	}
 }
 
-// TestHealthTellsStrangersLittle checks that with an auth file, health tells clients
-// that are unauthenticated or limited to owners whether the daemon works, but not its
-// paths.
+// TestHealthTellsStrangersLittle checks health with an auth file. A client that is
+// unauthenticated, or limited to owners, can see whether the daemon works, but not the
+// daemon's paths.
 func TestHealthTellsStrangersLittle(t *testing.T) {
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "admin a admin", "seven s read owners=7", "metrics m metrics")

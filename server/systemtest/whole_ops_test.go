@@ -90,7 +90,7 @@ func balance(t *testing.T, url string) int {
 }
 
 // TestLogLinesAreExplained checks that docs/ops.md explains the lines that the daemons
-// log. It finds the calls whose logger is named log or Log.
+// log. It finds the calls of loggers whose names end in log, Log, logger or Logger.
 func TestLogLinesAreExplained(t *testing.T) {
 	t.Parallel()
 	guide := text(t, "../../docs/ops.md")

@@ -67,9 +67,8 @@ func TestDaemonsInAnyOrder(t *testing.T) {
 	r.stop(t)
 }
 
-// awaitSeq waits until a read daemon that may not have found the log yet shows
-// a commit. Until the daemon has found the log, min_seq is beyond the end, and is
-// rejected at once.
+// awaitSeq waits until a read daemon shows a commit. The daemon may not have found the
+// log yet. Until it has, min_seq is beyond the end, and is rejected at once.
 func awaitSeq(t *testing.T, url string, seq int) {
 	t.Helper()
 	awaits(t, fmt.Sprintf("the read daemon finds commit %d", seq), func() bool {

@@ -73,8 +73,8 @@ func buildPrograms(t *testing.T) string {
 	return programs.dir
 }
 
-// skipUnderRace skips a test of other processes with -race -short, because the
-// race detector can't examine them.
+// skipUnderRace skips the test under -race -short. It is for tests that start other
+// processes, which the race detector can't examine.
 func skipUnderRace(t *testing.T) {
 	t.Helper()
 	if raceDetector && testing.Short() {

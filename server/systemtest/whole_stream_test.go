@@ -15,8 +15,8 @@ import (
 // streamLines sends lines in one stream until send returns false, and calls
 // result with each result. It reports whether the response ended correctly.
 //
-// It implements HTTP itself, because a client of net/http loses the results that
-// it has not read when it can't send any more.
+// It implements HTTP itself: once a client of net/http can't send any more, it loses
+// the results that it has not read.
 func streamLines(url string, send func() (line string, ok bool), result func(line string)) (whole bool, err error) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -120,8 +120,8 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 	w.stop(t)
 }
 
-// TestStoppedStreams checks that a daemon that is asked to stop answers the
-// lines that it has read, reports that it is stopping, and ends the response. The
+// TestStoppedStreams asks a daemon to stop during a stream. The daemon must answer the
+// lines that it has read, report that it is stopping, and end the response. The
 // stream must have added exactly as many commits to the log as it has results.
 func TestStoppedStreams(t *testing.T) {
 	t.Parallel()

@@ -144,8 +144,8 @@ func hashOf(t *testing.T, path string) [sha256.Size]byte {
 	return sha256.Sum256(block.Bytes)
 }
 
-// TestUnixSocket checks the socket's mode, which files the daemon replaces with it,
-// and its removal.
+// TestUnixSocket checks the socket's mode and its removal, and which files the daemon
+// replaces with the socket.
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -135,8 +135,8 @@ func (w *docWalk) assign(t *testing.T, text string) {
 	w.toText = strings.NewReplacer(back...)
 }
 
-// run runs the document's commands, and compares what they print. The test fails if
-// there are fewer commands than least.
+// run runs the document's commands, and compares what they print. The parameter least
+// is the minimum number of commands: with fewer, the test fails.
 func (w *docWalk) run(t *testing.T, path string, least int) {
 	t.Helper()
 	file := filepath.Join("../..", path)
