@@ -41,7 +41,8 @@ func chargeBatch(x *httpserver.Exchange) (charged int64, err *ledger.Error) {
 // batchSize returns the maximum number of bytes that a batch request of n
 // transactions takes besides its body: first for its parsed operations, then for
 // the response, which repeats idempotency keys and metadata. If memory is scarce, the
-// operations are released before the response is made, so the two don't add up.
+// operations are released before the response is made, so only the larger of the two
+// counts.
 func batchSize(body []byte, n int64) int64 {
 	size := int64(len(body))
 	return max(ledger.ParsedSize(body), 2*size+n*refusalSize) + n*memberSize

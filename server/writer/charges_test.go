@@ -109,7 +109,7 @@ func TestShortBatchesAreCharged(t *testing.T) {
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
 
-// A batch that needs too much memory next to what others hold is rejected
+// A batch that needs too much memory, given what other requests hold, is rejected
 // before it is parsed.
 func TestShortBatchesNeedRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ type Core struct {
 }
 
 // NewCore returns a core. The state must include every commit of the log. The parameter
-// queue is the maximum number of waiting requests. The function now is the clock, in
+// queue is the maximum number of waiting requests. The clock is the function now, in
 // Unix nanoseconds. The function durable is called with each batch that becomes durable;
 // the frame is valid only during the call.
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
@@ -140,7 +140,7 @@ func (c *Core) Fail(err error) {
 func (c *Core) Failed() bool { return c.seq.failed != nil }
 
 // Stop rejects new transactions. It returns true if all accepted ones have a result, or
-// if the log rejects the batch in flight at present. Otherwise, continue with Judge and
+// if the log currently rejects the batch in flight. Otherwise, continue with Judge and
 // Sync.
 func (c *Core) Stop() (done bool) {
 	c.seq.intake.refuse(shuttingDown)

@@ -99,7 +99,7 @@ func TestRestart(t *testing.T) {
 	w.end()
 }
 
-// Requests that were accepted before the daemon is asked to stop get their
+// When the daemon is asked to stop, the requests that it has accepted get their
 // responses, and are in the log.
 func TestGracefulStop(t *testing.T) {
 	dir := t.TempDir()
@@ -207,7 +207,7 @@ func TestWriterDoesNotStart(t *testing.T) {
 	}
 }
 
-// A failingFS fails every sync of a file once broken is closed.
+// A failingFS fails every sync of a file once the channel broken is closed.
 type failingFS struct {
 	wal.FS
 	broken chan struct{}

@@ -16,7 +16,7 @@ import (
 const (
 	// gatherCommits is the number of commits at which a batch stops gathering more:
 	// the cost of a sync per commit is then low. gatherTime is the maximum time for
-	// which other goroutines run before one batch.
+	// which other goroutines may run before a batch is handed over.
 	gatherCommits = 256
 	gatherTime    = time.Millisecond
 	// slowLog is the time that a batch must take for the log to count as slow. The

@@ -60,8 +60,8 @@ func newRAMLog() *ramLog {
 	return &ramLog{Writer: w, log: log, maxBody: 4 << 20}
 }
 
-// gate slows the log down. The test receives from entered when the log has
-// begun a batch, and sends on proceed to let it finish.
+// gate slows the log down. The test receives from the channel entered when the log has
+// begun a batch, and sends on the channel proceed to let the log finish it.
 func (l *ramLog) gate() (entered <-chan struct{}, proceed chan<- struct{}) {
 	in, out := make(chan struct{}), make(chan struct{})
 	l.entered, l.proceed = in, out

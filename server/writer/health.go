@@ -95,7 +95,7 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// mirrors returns the mirrors that the driver has reported, which are in known,
+// mirrors returns the mirrors that the driver has reported (the parameter known),
 // together with the hosts that have recently read the log from this daemon.
 func (d *daemon) mirrors(known []commitlog.Mirror) []commitlog.Mirror {
 	for _, m := range d.mirrorsHere() {

@@ -24,11 +24,11 @@ type intake struct {
 	mu      sync.Mutex
 	open    *group  // waiting small requests; nil if none
 	ring    []*lane // lanes with groups, except the lane whose turn it is
-	last    bool    // the last turn was that of open
+	last    bool    // the last turn was that of the group in open
 	waiting int     // requests that have not had a turn yet, not counting blocks of streams
 	queued  int     // requests queued so far, not counting blocks of streams; tests wait for it
 	blocks  int     // blocks of streams that have not had a turn yet
-	limit   int     // maximum of waiting
+	limit   int     // maximum value of waiting
 	refusal *ledger.Error
 	wake    chan struct{} // has a token while there may be a group to take
 }

@@ -209,8 +209,8 @@ func TestPanicEndsTheProcess(t *testing.T) {
 	<-ended
 }
 
-// Requests accepted before the daemon stops get their responses, even on keep-alive
-// connections. Later requests are rejected.
+// When the daemon stops, the requests that it has accepted get their responses, even on
+// keep-alive connections. Later requests are rejected.
 func TestStopping(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)

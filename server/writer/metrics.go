@@ -11,7 +11,7 @@ import (
 )
 
 // meters are the write daemon's metrics, except those of HTTP requests and those
-// that gauges registers.
+// that the method gauges registers.
 type meters struct {
 	commitDuration *metrics.Histogram
 	syncDuration   *metrics.Histogram

@@ -183,8 +183,8 @@ func TestReversalsAreCounted(t *testing.T) {
 	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
 
-// Reversals that wait to read their commit are rejected without reading it when the
-// daemon stops.
+// When the daemon stops, reversals that wait to read their commit are rejected without
+// reading it.
 func TestReversalsThatWaitAreRefusedAtTheEnd(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)

@@ -58,8 +58,8 @@ const (
 	// streamClaim is the number of bytes that a stream claims from the budget
 	// besides its blocks, for its buffers and those of net/http.
 	streamClaim = 128 << 10
-	// lingerTime is how long a stream that ends before its body keeps reading,
-	// so that a client that is still sending can read the results.
+	// lingerTime is how long a stream keeps reading if it ends before its body, so
+	// that a client that is still sending can read the results.
 	lingerTime = time.Second
 )
 
