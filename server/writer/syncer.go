@@ -132,8 +132,8 @@ func (s *syncer) conclude(b *batch, err error) {
 	s.events <- syncEvent{took: s.took}
 }
 
-// stall answers the waiters of the batch with the error that its outcome is
-// unknown, since the log may stay full or unreachable for a long time.
+// stall tells the waiters of the batch that its outcome is unknown, since the log may
+// stay full or unreachable for a long time.
 func (s *syncer) stall(b *batch, why *stall) {
 	s.events <- syncEvent{stalled: why}
 	b.settle(why.unknown)

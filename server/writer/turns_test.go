@@ -121,8 +121,8 @@ func TestTurnsEnd(t *testing.T) {
 	}
 }
 
-// The blocks of a stream are judged in their order, one at a time, and share
-// the turns of one large request.
+// The blocks of a stream are judged in their order, one at a time. Together they
+// take turns with other requests, as one large request would.
 func TestTurnsOfStreams(t *testing.T) {
 	b := newTurns(t)
 	tx := transferTx(1, "")
