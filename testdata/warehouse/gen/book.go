@@ -107,8 +107,9 @@ func (b *book) accepted() {
 // again repeats the last transaction. The ledger must return its first result.
 func (b *book) again() { b.write() }
 
-// refused ends a transaction that the ledger must reject. The operations of a
-// rejected transaction are given by op alone, so the book has not changed.
+// refused ends a transaction that the ledger must reject. The operations of a rejected
+// transaction are added with the method op alone, so the rest of the book has not
+// changed.
 func (b *book) refused(code string, operation int) {
 	b.write()
 	fmt.Fprintf(&b.refusals, "%d %s %d\n", b.line, code, operation)

@@ -1,7 +1,7 @@
 // Gen writes the warehouse scenario to the given directory: transactions.ndjson,
 // refused.txt and expected.txt. It always writes the same bytes.
 //
-// The expected responses are computed by a small ledger of its own, which shares no
+// Gen computes the expected responses with a small ledger of its own, which shares no
 // code with the real one. If the two disagree, one of them is wrong.
 //
 //	go run ./testdata/warehouse/gen testdata/warehouse

@@ -196,7 +196,7 @@ func hang(b *book) {
 	b.accepted()
 	b.begin("move-large", "")
 	p := b.place(shelf, large)
-	b.move(shelf, p.x+2, p.y+1, 6, 6, 0) // the operation gives a cell that is not its anchor
+	b.move(shelf, p.x+2, p.y+1, 6, 6, 0) // the cell in the operation is not the painting's anchor
 	b.accepted()
 	b.begin("turn-large", "")
 	b.move(shelf, 6, 6, 7, 5, 90) // over some of its own old cells
