@@ -51,8 +51,8 @@ const (
 
 // Backup copies the log of dir, which may be in use, to out. If out does not
 // exist, Backup creates it. Otherwise out must be empty, or contain an earlier backup
-// of the same log, which is continued. A copy with commits that the log lacks is
-// rejected, and nothing in it is changed.
+// of the same log. Backup continues such a backup. A copy with commits that the log lacks
+// is rejected, and nothing in it is changed.
 func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
 		o.FS = OS{}

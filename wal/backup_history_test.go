@@ -250,9 +250,9 @@ func TestBackupOntoTornMirror(t *testing.T) {
 	}
 }
 
-// TestBackupOntoStartedCopy backs up onto a copy on which a daemon is running, which
-// is rejected. It then continues the copy after the daemon has stopped without making
-// commits. A read daemon of the copy has made a checkpoint.
+// TestBackupOntoStartedCopy checks that no backup is made onto a copy while a daemon is
+// running on it. After the daemon has stopped without making commits, and a read daemon
+// of the copy has made a checkpoint, the next backup continues the copy.
 func TestBackupOntoStartedCopy(t *testing.T) {
 	dir, w := longLog(t)
 	out := filepath.Join(t.TempDir(), "out")

@@ -142,9 +142,9 @@ const (
 )
 
 // TestEverySubsetOfSectors runs a writer that creates a log, appends, rotates, stops and
-// opens the log again, and crashes the machine at each operation that changes something.
-// For each crash it tries every outcome for the sectors and names in flight, or a sample
-// if there are too many.
+// opens the log again. The test crashes the machine at each operation that changes
+// something. For each crash it tries every outcome for the sectors and names in flight,
+// or a sample if there are too many.
 func TestEverySubsetOfSectors(t *testing.T) {
 	combinations, samples := combinations, samples
 	if *exhaustive {

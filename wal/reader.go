@@ -91,9 +91,9 @@ func (r *Reader) Durable() uint64 {
 }
 
 // Moved returns when the durable end last changed, in Unix nanoseconds by the
-// writer's clock. It returns 0 if that is unknown, and after Close. If it is called
-// after Durable, the result is not before the time at which the end that Durable
-// returned became durable. Any goroutine may call it.
+// writer's clock. It returns 0 if that is unknown, and after Close. Once Durable
+// has returned N, the result is never earlier than the time when commit N became
+// durable. Any goroutine may call it.
 func (r *Reader) Moved() int64 {
 	r.endMu.RLock()
 	defer r.endMu.RUnlock()

@@ -82,11 +82,11 @@ var dirRules = []rule{
 // Facts about X, the first place in the last segment without a valid next frame. L
 // is the last valid global_seq.
 const (
-	misfit    facts = 1 << iota // X has a frame header with a valid CRC that does not fit
+	misfit    facts = 1 << iota // X has a frame header with a valid CRC, but the frame does not fit
 	acked                       // END or a checkpoint is beyond L
 	laterSeq                    // there is a valid frame header beyond X, with a global_seq beyond L, and the log is not a copy
 	stray                       // bytes at or after X that are not zero
-	farStray                    // such bytes are further from X than the largest frame
+	farStray                    // such bytes beyond the end of the largest frame that could begin at X
 	tailFacts = misfit | acked | laterSeq | stray | farStray
 )
 

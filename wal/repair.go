@@ -36,7 +36,7 @@ type RepairReport struct {
 
 // Repair makes a log that Open rejects usable again, by ending it at its last valid
 // frame. This may lose acknowledged commits. It also sets aside damaged checkpoints and
-// those of another log, which loses no commits. It returns an error, and changes
+// those of another log. That loses no commits. It returns an error, and changes
 // nothing, if no segment can be kept, or if segments are archived and no valid
 // checkpoint would be left. Without o.Accept it changes nothing and reports what would
 // be lost. It deletes nothing: it copies damaged bytes, and renames later segments and
@@ -256,7 +256,7 @@ func (p *repair) foreign(seq uint64) (bool, error) {
 }
 
 // covered reports whether there is a checkpoint at a commit from first to last. A log
-// that lacks its first segment is useless without one.
+// that lacks its first segment is useless without such a checkpoint.
 func covered(ckpts []uint64, first, last uint64) bool {
 	return slices.ContainsFunc(ckpts, func(seq uint64) bool { return seq >= first && seq <= last })
 }

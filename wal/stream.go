@@ -130,7 +130,7 @@ func (r *Reader) Forget() {
 	}
 }
 
-// A StreamReader reads a stream. It checks each frame by itself, with ParseFrame.
+// A StreamReader reads a stream. It checks each frame in isolation, with ParseFrame.
 // PutCopy checks whether the frame follows the previous one. A StreamReader's memory
 // is bounded by the largest frame.
 type StreamReader struct {

@@ -277,9 +277,9 @@ func (w *Writer) storeEnd(seq uint64) error {
 }
 
 // moveEnd stores the wake counter after the durable end. So a reader that finds the
-// counter unchanged and sleeps will be woken. It stores the time before the durable
-// end, so that a reader of a new end never gets an older time. At every moment, one
-// of the check words matches the durable end.
+// counter unchanged and sleeps will be woken. moveEnd stores the time before the
+// durable end, so that a reader of a new end never gets an older time. At every moment,
+// one of the check words matches the durable end.
 func (w *Writer) moveEnd(seq uint64) {
 	w.moved.Store(uint64(w.o.Now()))
 	check := w.checks[0]

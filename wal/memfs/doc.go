@@ -27,8 +27,8 @@
 //
 // Names. Each creation, removal and rename since the last SyncDir of the directory
 // reaches the disk or not, in any combination. A rename may also leave both names.
-// Syncing a file does not affect its name. This is less than any filesystem with a
-// journal guarantees, and all that POSIX promises.
+// Syncing a file does not affect its name. POSIX promises no more than this, although
+// every journaling filesystem guarantees more.
 //
 // # Errors
 //
