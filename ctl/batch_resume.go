@@ -188,7 +188,7 @@ func (m *resumeMark) reached(line int) error {
 	}
 	m.checked = true
 	if n := m.earlier.Answered; m.seen != m.earlier.Sum {
-		return usagef("lines 1 to %d of %s differ from those that earlier runs committed: correct a rejected line in its place, or leave it empty; "+
+		return usagef("lines 1 to %d of %s differ from those that earlier runs committed: correct a rejected line in its place, or replace it with an empty line; "+
 			"don't edit committed lines, and don't insert or delete lines before line %d; use a new file name or -name for new work", n, m.file, n+1)
 	}
 	return nil

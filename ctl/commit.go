@@ -29,8 +29,8 @@ var commitCommand = command{
 	Purpose: "submit a transaction: all of its operations, or none",
 	Notes: "An operation is its name, then argument=value for each argument. Separate several operations with +. FILE, or -\n" +
 		"for standard input, is the transaction as JSON; a file name without a dot or slash needs -f.\n\n" +
-		"It returns when the commit is on stable storage. With a key, it retries until -timeout after a lost\n" +
-		"connection or a response with a status of 500 or more. Without a key, it does not.",
+		"The command returns when the commit is on stable storage. With a key, it retries after a lost connection or a\n" +
+		"response with a status of 500 or more, until -timeout. Without a key, it does not retry.",
 	Examples: [2]string{
 		"commit -key order-17 TransferFungible from_container=users/42 to_container=shop class_id=EUR key=0 quantity=2550",
 		"commit transaction.json -o json",

@@ -127,7 +127,7 @@ func TestManPage(t *testing.T) {
 	for i := range commands {
 		title := "\n.SH " + strings.ToUpper(commands[i].Words) + "\n"
 		if strings.Contains(text, title) == commands[i].Hidden {
-			t.Errorf("%s: hidden is %t, and so is whether the page has its section", commands[i].Words, commands[i].Hidden)
+			t.Errorf("%s: hidden is %t, but that the page has its section is %[2]t too", commands[i].Words, commands[i].Hidden)
 		}
 	}
 	if _, grid, _ := strings.Cut(text, "\n.SH READ GRID\n"); !strings.Contains(grid, "\n  \\-min\\-seq SEQ ") || !strings.Contains(grid, "\n  ledgerctl read grid 4 \\-list\n") {

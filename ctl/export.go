@@ -127,8 +127,8 @@ var walDumpCommand = command{
 	Words:   "wal dump",
 	Args:    "[DIR]",
 	Purpose: "write a log's commits, one JSON object per line",
-	Notes: "A line is the data of /v1/read/commit/{global_seq}. Without -from it begins with the first commit that\n" +
-		"is not archived.",
+	Notes: "A line is the data of /v1/read/commit/{global_seq}. Without -from or -after, the command begins\n" +
+		"with the first commit that is not archived.",
 	Examples: [2]string{"wal dump data", "wal dump data -from 100 -to 199 | jq .operations"},
 	Setup: func(set *flag.FlagSet) action {
 		d := &dump{}

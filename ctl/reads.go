@@ -81,7 +81,7 @@ var readRows = []readRow{{
 	fields:   "class_id code name fungible decimals registered_seq",
 }, {
 	words: "read shapes", arg: "CLASS", purpose: "list the shapes of a class", list: true,
-	notes:    "The key \"any\" is the shape for all keys without one of their own.",
+	notes:    "The shape with the key \"any\" is for all keys without a shape of their own.",
 	examples: [2]string{"read shapes sword", "read shapes 2 -o json"},
 	path:     "/v1/read/class/*/shapes",
 	fields:   "key width height",

@@ -20,8 +20,9 @@ var statementCommand = command{
 	Purpose: "show a balance over a period, with each change",
 	Notes: "It has the balance before -from, each change with its commit and the balance after it, and the balance after\n" +
 		"-to. Without -key the stacks of all keys are summed. Without -to, or with a future time, it ends with the last commit.\n" +
-		"WHAT shows the other container of a transfer, and the commit that it reverses or that reversed it. CSV and JSON, which\n" +
-		"has a line for each row, have them as counterparty_id, counterparty (the name), reverses and reversed_by.\n" + commitsNote + "\n" + amountsNote,
+		"WHAT shows the other container of a transfer, and the commit that the row's commit reverses or that\n" +
+		"reversed it. CSV and JSON, which has a line for each row, have them as counterparty_id, counterparty (the name),\n" +
+		"reverses and reversed_by.\n" + commitsNote + "\n" + amountsNote,
 	Examples: [2]string{"statement users/42 -class EUR -from 2026-01-01 -to 2026-01-31", "statement 1 -class EUR -from 100 -to 200 -o csv"},
 	List:     true,
 	Setup: func(set *flag.FlagSet) action {

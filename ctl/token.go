@@ -159,7 +159,7 @@ var tokenRevokeCommand = command{
 	Words:    "token revoke",
 	Args:     "NAME",
 	Purpose:  "revoke a client's credentials",
-	Notes:    "It removes all tokens and certificates of NAME from the file or, with -hash, those whose hashes begin with its digits.",
+	Notes:    "It removes all tokens and certificates of NAME from the file or, with -hash, those whose hashes begin with the given digits.",
 	Examples: [2]string{"token revoke shop -auth-file /etc/ledger/auth", "token revoke shop -hash 1f0c9a -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}

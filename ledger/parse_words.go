@@ -88,7 +88,7 @@ func (p *requestParser) word(op *Op, word string) error {
 	p.rewind(0)
 	if !p.argument(op, i, 1) || !p.end() {
 		if name == "quantity" && strings.Contains(value, ".") {
-			return errors.New("quantity counts whole minor units: in a class of 2 decimals 1.50 is 150")
+			return errors.New("quantity counts whole minor units: in a class with 2 decimals, 1.50 is 150")
 		}
 		return fmt.Errorf("%s must be %s%s", name, t.Values(), badSpelling(value))
 	}

@@ -84,7 +84,7 @@ func logLocked(fsys FS, dir string) (bool, error) {
 
 // errOtherWriter is the error of a writer whose log was opened for writing by
 // another process.
-var errOtherWriter = fmt.Errorf("another write daemon has opened the log since: was %s or %s removed?", lockName, endName)
+var errOtherWriter = fmt.Errorf("another write daemon has since opened the log: was %s or %s removed?", lockName, endName)
 
 const (
 	lockTries    = 50

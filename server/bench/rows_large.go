@@ -123,7 +123,7 @@ const (
 )
 
 var memoryRow = row{
-	name: "memory", what: "resident memory, and starting, at 10,000,000 stacks in 1,000,000 containers", once: true,
+	name: "memory", what: "resident memory and start time at 10,000,000 stacks in 1,000,000 containers", once: true,
 	setup: func(b *bench) ([]probe, error) {
 		idle, err := b.newPair()
 		if err != nil {
@@ -219,7 +219,7 @@ const (
 )
 
 var pagingRow = row{
-	name: "paging", what: "paging through 100,000 stacks in one container, a page of 1,000",
+	name: "paging", what: "paging through 100,000 stacks in one container, in pages of 1,000",
 	setup: func(b *bench) ([]probe, error) {
 		p, err := b.newWorld(1, 1000)
 		if err != nil {

@@ -135,7 +135,7 @@ type Door struct {
 // metrics of the door's connections.
 func (e *Entrance) Protect(a *API, d *Door) {
 	a.registry.GaugeFunc(a.prefix+"connections", "Number of open connections.", func() float64 { return float64(d.bound.count()) })
-	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones, or for the headers of others.",
+	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Connections that were closed to make room: idle ones for new connections, or any for the headers of others.",
 		func() float64 { return float64(d.bound.dropped.Load()) })
 	at, tcp := d.Addr().(*net.TCPAddr)
 	a.Gate = e.gate

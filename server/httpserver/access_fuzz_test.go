@@ -55,7 +55,7 @@ func FuzzEnvironment(f *testing.F) {
 		env := map[string]string{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": usec, "WATCHDOG_PID": watchdogPID, "LISTEN_PID": listenPID, "LISTEN_FDS": fds}
 		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 		if ln, err := Inherited(lookup); ln != nil || err != nil && !IsUsage(err) {
-			t.Fatalf("%q: Inherited returned %v, %v; want no listener, and no error but of usage", env, ln, err)
+			t.Fatalf("%q: Inherited returned %v, %v; want no listener, and no error except a usage error", env, ln, err)
 		}
 		if n, err := NewNotifier(lookup); err == nil && n != nil {
 			n.conn.Close()

@@ -126,7 +126,7 @@ func TestExpiredBeforeWait(t *testing.T) {
 		for range 3 { // as net/http does for each request
 			c.SetReadDeadline(LongAgo)
 			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("a read after its deadline: %v, want that it has passed", err)
+				t.Errorf("a read after its deadline: %v, want an expired deadline", err)
 			}
 			c.SetReadDeadline(time.Time{})
 		}
@@ -141,12 +141,12 @@ func TestExpiredBeforeWait(t *testing.T) {
 		synctest.Wait()
 		c.SetReadDeadline(LongAgo)
 		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || told != 1 {
-			t.Errorf("%v, and the poller was told %d times; want an expired deadline, and once", err, told)
+			t.Errorf("%v, and the poller was told %d times; want an expired deadline and one call", err, told)
 		}
 		c.SetReadDeadline(time.Time{})
 		go client.Write([]byte("a"))
 		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || told != 2 {
-			t.Errorf("%d bytes, %v, and the poller was told %d times; want 1 byte, and twice", n, err, told)
+			t.Errorf("%d bytes, %v, and the poller was told %d times; want 1 byte and two calls", n, err, told)
 		}
 	})
 }

@@ -152,7 +152,7 @@ func TestInherited(t *testing.T) {
 	}
 	for _, fds := range []string{"0", "2", "x"} {
 		if ln, err := Inherited(env(own, fds)); ln != nil || !IsUsage(err) {
-			t.Errorf("%s sockets: %v, %v; want an error of usage", fds, ln, err)
+			t.Errorf("%s sockets: %v, %v; want a usage error", fds, ln, err)
 		}
 	}
 	packets, err := net.ListenPacket("udp", "127.0.0.1:0")

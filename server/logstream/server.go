@@ -145,16 +145,16 @@ func parseFrom(raw string) (uint64, *ledger.Error) {
 	}
 	for name := range query {
 		if name != "from" {
-			return 0, wrongParameter(name, "There is no query parameter %s here; use from.", httpserver.Shorten(name))
+			return 0, wrongParameter(name, "There is no query parameter %s here; the only one is \"from\".", httpserver.Shorten(name))
 		}
 	}
 	values := query["from"]
 	if len(values) != 1 {
-		return 0, wrongParameter("from", "The query must have the parameter from, once: the commit to begin with, 1 for the first.")
+		return 0, wrongParameter("from", "The query must have the parameter \"from\" once: the commit to begin with, or 1 for the first.")
 	}
 	seq, ok := parseSeq(values[0])
 	if !ok {
-		return 0, wrongParameter("from", "The query parameter from must be an integer from 1 to 9223372036854775807, not %q.", httpserver.Shorten(values[0]))
+		return 0, wrongParameter("from", "The query parameter \"from\" must be an integer from 1 to 9223372036854775807, not %q.", httpserver.Shorten(values[0]))
 	}
 	return seq, nil
 }

@@ -24,7 +24,7 @@ func parameters() object {
 	duration := o("type", "string", "examples", list{"500ms", "10s"})
 	moment := o("type", "string", "format", "date-time")
 	return object{
-		query("min_seq", ref("Checkpoint"), "Wait until this commit is applied. The response is 425 if that takes longer than wait, or at once if the commit is beyond the end of the log."),
+		query("min_seq", ref("Checkpoint"), "Wait until this commit is applied. The response is 425 if that takes longer than `wait` allows, or at once if the commit is beyond the end of the log."),
 		query("wait", duration, "Maximum time that min_seq may wait: a number with its unit; default 1s, at most 30s."),
 		query("limit", o("type", "integer", "format", "int64", "minimum", 1, "default", 1000), "Maximum number of elements of a page. More than 10,000 means 10,000."),
 		query("cursor", o("type", "string"), "The next_cursor of the previous page."),

@@ -144,7 +144,7 @@ func laterReadSchemas(next []string) object {
 		"InstancesAnswer", about(optional(next, "class_id", ref("Id"), "instances", array(only("instance_id", ref("Id"), "class_id", ref("Id"), "key", ref("Key"),
 			"minted_seq", ref("Seq"), "location", ref("Location")), ""), "next_cursor", ref("NextCursor"))),
 		"FreshnessAnswer", about(only("lag", described(ref("Count"), "Durable commits that have not been applied yet."),
-			"lag_ms", described(ref("Count"), "Age of the oldest of them in milliseconds, 0 when there is none; in a mirror, at least the time for which its source has been silent."))),
+			"lag_ms", described(ref("Count"), "Age of the oldest durable commit that has not been applied yet, in milliseconds; 0 if there is none; in a mirror, at least the time for which its source has been silent."))),
 		"Commit", optional([]string{"reverses", "reversed_by", "principal"}, "global_seq", ref("Seq"), "batch_seq", integer(1, most, ""),
 			"committed_at", committedAt,
 			"operations", array(ref("Operation"), "As they were applied: with integers for names, expires_at for expires_in, and the ids that the ledger assigned; the arguments are in the order of the table in docs/api.md."),

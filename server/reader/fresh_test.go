@@ -26,7 +26,7 @@ func TestWaitWakesInOrder(t *testing.T) {
 		for _, seq := range []uint64{5, 3, 3, 9, 1, 7} {
 			go func() {
 				if ok, err := f.wait(t.Context(), seq, time.Hour); !ok || err != nil {
-					t.Errorf("waiting for %d: %v, %v; want that it is reached", seq, ok, err)
+					t.Errorf("waiting for %d: %v, %v; want it reached", seq, ok, err)
 				}
 				mu.Lock()
 				woken[seq]++

@@ -252,7 +252,7 @@ func TestPastReads(t *testing.T) {
 		t.Errorf("at commit 4: %s, want as_of to say so", body)
 	}
 	if body := r.get(http.StatusNotFound, "/v1/read/container/3?at_seq=0"); !strings.Contains(body, `"There is no container 3 as of commit 0."`) {
-		t.Errorf("a container before it was created: %s, want that there is none as of commit 0", body)
+		t.Errorf("a container before it was created: %s, want none as of commit 0", body)
 	}
 	if body := r.get(http.StatusOK, "/v1/read/container/3?at_time=9999-01-01T00:00:00Z"); !strings.Contains(body, `"as_of":{"global_seq":12,`) {
 		t.Errorf("at a time in the future: %s, want commit 12", body)

@@ -170,7 +170,7 @@ func TestClientsOutcomes(t *testing.T) {
 			}
 		}
 		if !slices.Equal(told, want) {
-			t.Errorf("the client reports other outcomes (-want +got)\n%s", cmp.Diff(want, told))
+			t.Errorf("the client reports different outcomes (-want +got)\n%s", cmp.Diff(want, told))
 		}
 		for _, x := range outcomeCases {
 			for _, kind := range []string{"commit", "preflight", "read"} {
@@ -212,6 +212,6 @@ func TestClientsCodes(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("ledger.py has other codes than the ledger (-want +got)\n%s", cmp.Diff(want, got))
+		t.Errorf("the codes in ledger.py differ from those of the ledger (-want +got)\n%s", cmp.Diff(want, got))
 	}
 }

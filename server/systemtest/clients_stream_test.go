@@ -178,7 +178,7 @@ func TestClientsStreams(t *testing.T) {
 			t.Fatalf("the driver failed: %v\n%s%s", err, out.String(), words.String())
 		}
 		if told := strings.Split(strings.TrimSpace(out.String()), "\n"); !slices.Equal(told, want) {
-			t.Errorf("the client reports other outcomes (-want +got)\n%s", cmp.Diff(want, told))
+			t.Errorf("the client reports different outcomes (-want +got)\n%s", cmp.Diff(want, told))
 		}
 		for _, x := range streamCases {
 			if n := l.asked[x.name]; x.asked > 0 && n != x.asked && !(language == "go" && notGo[x.name]) {

@@ -129,7 +129,7 @@ func (r *rig) outlives(d *disk) {
 	r.verify()
 	r.start()
 	if now := logEnd(r.t, r.write.url); now < end {
-		r.t.Errorf("the log ended at commit %d, but, read from the disk, at %d", end, now)
+		r.t.Errorf("the log ended at commit %d, but at commit %d when it was read from the disk", end, now)
 	}
 	r.load() // which repeats the pending jobs
 	time.Sleep(300 * time.Millisecond)

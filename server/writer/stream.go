@@ -139,7 +139,7 @@ func parseStreamQuery(raw string) (stopOnError bool, err *ledger.Error) {
 	}
 	for name := range query {
 		if name != "on_error" {
-			return false, ledger.Errorf(ledger.InvalidParameter, "There is no query parameter %s here; use on_error.", httpserver.Shorten(name)).
+			return false, ledger.Errorf(ledger.InvalidParameter, "There is no query parameter %s here; use \"on_error\".", httpserver.Shorten(name)).
 				With(ledger.Text("parameter", httpserver.Shorten(name)))
 		}
 	}

@@ -98,7 +98,7 @@ export function startFinder(go) {
     try {
       matches = await find(typed, asking.signal);
       answered = typed;
-      show(matches.length ? '' : 'Nothing here has this id, name, code, key or number.');
+      show(matches.length ? '' : 'Nothing here has this id, name, code, idempotency key or number.');
     } catch (e) {
       if (e.name === 'AbortError') return undefined;
       matches = [];

@@ -21,7 +21,7 @@ const alerts = [
   ['LedgerSourceSilent', (s, lag, metric) => metric('source_silence_seconds') > 30,
     'a read daemon with -from reaches none of its sources; it keeps serving what it has', "check the source, the network between, and this daemon's log lines; see readers on other hosts"],
   ['LedgerSourceForeign', (s, lag, metric) => metric('source_foreign') === 1,
-    'its source has another history of the log: one of the two was restored from an older backup', 'decide which history is right; see readers on other hosts'],
+    'the source of a read daemon has another history of the log: one of the two was restored from an older backup', 'decide which history is right; see readers on other hosts'],
   ['LedgerNoCheckpoints', (s, lag, metric) => metric('checkpoints_failed_total') > 0,
     "checkpoints can't be written", 'check the space and permissions of ckpt/; nothing is lost, the next start replays more'],
   ['LedgerHistoryFailing', (s, lag, metric) => metric('history_failing') === 1,

@@ -161,7 +161,7 @@ func TestUnfitFiles(t *testing.T) {
 		}
 		w.useDamaged(disk, what)
 		if now, err := disk.ReadFile(name); err == nil && string(now) == string(b) {
-			t.Errorf("%s: the file is still there, want that it is rebuilt", what)
+			t.Errorf("%s: the file is still there, want it rebuilt", what)
 		}
 	}
 	// Under another name.

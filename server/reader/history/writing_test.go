@@ -235,7 +235,7 @@ func TestMergedFilesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if here, used := start(1); len(here) <= len(used) {
-		t.Errorf("while another daemon writes the files: there are %q, and %q are used; want that none was removed", here, used)
+		t.Errorf("while another daemon writes the files: there are %q, and %q are used; want none removed", here, used)
 	}
 	lock.Close()
 	if here, used := start(1000); !slices.Equal(here, used) {
