@@ -122,7 +122,7 @@ func (c *call) shortfall(e *client.Refused) string {
 	case d["held"] == nil:
 		return fmt.Sprintf("%s holds %s %s, %s requested", holder, amount("available"), stack, amount("requested"))
 	}
-	return fmt.Sprintf("%s has %s %s available, %s requested; %s is held", holder, amount("available"), stack, amount("requested"), amount("held"))
+	return fmt.Sprintf("%s has %s %s available, %s requested, %s held", holder, amount("available"), stack, amount("requested"), amount("held"))
 }
 
 // classSoon returns a class, or nil if it can't be read within two seconds. After one

@@ -144,8 +144,8 @@ func unescapeByte(c byte) byte {
 	return c // quote, backslash, slash
 }
 
-// AppendString appends s as a JSON string. It escapes what encoding/json does
-// without HTML escaping; invalid UTF-8 becomes \ufffd.
+// AppendString appends s as a JSON string. It escapes what encoding/json
+// escapes if HTML escaping is off; invalid UTF-8 becomes \ufffd.
 func AppendString(dst []byte, s string) []byte { return appendQuoted(dst, s) }
 
 func appendQuoted[T string | []byte](dst []byte, s T) []byte {

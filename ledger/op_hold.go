@@ -127,7 +127,7 @@ func (s *State) wantNotHeld(ref uint32) *Error {
 		return nil
 	}
 	c, k, held := s.containers.at(r.container), s.classes.at(r.class), s.heldOf(r)
-	return Errorf(StackHeld, "Container %s holds %d of class %s with key %d, and %d of it is held: settle or release that first.",
+	return Errorf(StackHeld, "Container %s holds %d of class %s with key %d, including a held quantity of %d: settle or release that first.",
 		s.called(c), r.quantity, s.classCalled(k), r.key, held).
 		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", r.key), Num("held", held))
 }

@@ -195,7 +195,7 @@ func (d *recordDecoder) head(r *Record, flags byte) {
 	}
 }
 
-// operation reads operation i into op, which is empty, and its decision.
+// operation reads operation i into op, which must be empty, and then the operation's decision, if any.
 func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	form := d.byte()
 	op.Kind = OpKind(form &^ (recordOpMasks | recordOpDecision))
@@ -215,7 +215,7 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 		return
 	}
 	if op.Kind == HoldFungible && op.Has&(1<<HoldExpiresIn) != 0 {
-		d.fail("operation %d, %s, has expires_in, which was never decided", i, op.Kind)
+		d.fail("operation %d, %s, has expires_in, which should have been replaced by expires_at", i, op.Kind)
 		return
 	}
 	if form&recordOpMasks != 0 {

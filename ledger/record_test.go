@@ -206,7 +206,7 @@ func TestRecordRefusals(t *testing.T) {
 		{"version 3", []byte{3, 0, 0, 1, 2, 1, 5}, "version 3; this program supports versions 1 to 2"},
 		{"version 1 with a hold", op(byte(ReleaseHold), 1, 5), "version 1, which does not fit"},
 		{"version 2 with a hold", []byte{2, 0, 0, 1, byte(ReleaseHold), 1, 5}, ""},
-		{"expires_in", []byte{2, 0, 0, 1, byte(HoldFungible), 0x3f, 5, 1, 1, 0, 9, 60}, "never decided"},
+		{"expires_in", []byte{2, 0, 0, 1, byte(HoldFungible), 0x3f, 5, 1, 1, 0, 9, 60}, "should have been replaced by expires_at"},
 		{"expires_at", []byte{2, 0, 0, 1, byte(HoldFungible), 0x5f, 5, 1, 1, 0, 9, 60}, ""},
 		{"endpoint", []byte{1, 4, 0, 1, 2, 1, 5}, "unknown endpoint 4"},
 		{"a reversal of nothing", []byte{2, 3, 0, 1, byte(ReleaseHold), 1, 5}, "a reversal of no commit"},

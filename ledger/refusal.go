@@ -89,7 +89,7 @@ func (s *State) insufficientBalance(r *stack, requested int64) *Error {
 	e := Errorf(InsufficientBalance, "Container %s holds %d of class %s with key %d, which is less than the %d requested.",
 		s.called(c), available, s.classCalled(k), r.key, requested)
 	if held > 0 {
-		e = Errorf(InsufficientBalance, "Container %s has %d available of class %s with key %d, which is less than the %d requested; a further %d is held.",
+		e = Errorf(InsufficientBalance, "Container %s has %d available of class %s with key %d, which is less than the %d requested; a further quantity of %d is held.",
 			s.called(c), available, s.classCalled(k), r.key, requested, held)
 	}
 	e.With(Num("container_id", c.id), Num("class_id", k.id), Num("key", r.key), Num("available", available))

@@ -77,12 +77,12 @@ func TestRefusalsSayNames(t *testing.T) {
 		}
 		for _, c := range []struct{ op, message string }{
 			{"RemoveFungible container_id=10 class_id=1 key=3 quantity=2", "Container " + purse + " holds 1 of class " + euro + " with key 3, which is less than the 2 requested."},
-			{"RemoveFungible container_id=10 class_id=1 key=0 quantity=8", "Container " + purse + " has 7 available of class " + euro + " with key 0, which is less than the 8 requested; a further 2 is held."},
+			{"RemoveFungible container_id=10 class_id=1 key=0 quantity=8", "Container " + purse + " has 7 available of class " + euro + " with key 0, which is less than the 8 requested; a further quantity of 2 is held."},
 			{"RemoveFungible container_id=10 class_id=1 key=1 quantity=2", "Container " + purse + " holds no stack of class " + euro + " with key 1."},
 			{"RemoveFungible container_id=10 class_id=2 key=1 quantity=2", "Class " + sword + " is not fungible: it has instances, not stacks."},
 			{"AddFungible container_id=20 class_id=1 key=0 quantity=1", "Container " + rack + " is of kind Slots, which holds no stacks."},
 			{"AddFungible container_id=30 class_id=1 key=0 quantity=1", "Class " + euro + " has no shape for key 0, so it can't be put in a Grid."},
-			{"MergeStacks container_id=10 class_id=1 from_key=0 to_key=3", "Container " + purse + " holds 9 of class " + euro + " with key 0, and 2 of it is held: settle or release that first."},
+			{"MergeStacks container_id=10 class_id=1 from_key=0 to_key=3", "Container " + purse + " holds 9 of class " + euro + " with key 0, including a held quantity of 2: settle or release that first."},
 			{"MintInstance class_id=1", "Class " + euro + " is fungible: it has stacks, not instances."},
 			{"MintInstance class_id=2 container_id=20 slot_index=0", "Slot 0 of container " + rack + " already holds instance 1."},
 			{"RemoveFromSlot container_id=20 slot_index=4", "Container " + rack + " has 4 slots, from 0 to 3; there is no slot 4."},

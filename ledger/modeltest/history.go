@@ -16,7 +16,7 @@ type Commit struct {
 	Record   ledger.Record
 }
 
-// An Ending is the outcome of a request for its client.
+// An Ending is the outcome of a request, as its client saw it.
 type Ending uint8
 
 const (

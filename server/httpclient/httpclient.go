@@ -44,7 +44,7 @@ func AsSetting(err error) error {
 // A Trust names the files of the root certificates that a client trusts, and of the
 // certificate and private key that it authenticates with.
 type Trust struct {
-	Prefix    string // prefix of the flags' names, for messages: "" or "from-"
+	Prefix    string // prefix of the flags' names, for messages, such as "from-"; may be ""
 	CA        string // file of root certificates in PEM; "": those of the system
 	Cert, Key string // files of a client certificate and its private key in PEM; "": none
 }
@@ -182,7 +182,7 @@ func URLs(value string) (list []string, err error) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("%q: each address must be http://host:port, https://host:port or unix:/path, separated by commas", text)
+			return nil, fmt.Errorf("%q: want addresses of the form http://host:port, https://host:port or unix:/path, separated by commas", text)
 		}
 		list = append(list, text)
 	}

@@ -42,7 +42,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	g.CounterFunc(prefix+"checkpoints_failed_total", "Checkpoints that could not be made.", count(&m.failed))
 	g.GaugeFunc(prefix+"saved_checkpoint_seq", "Commit of the newest checkpoint on disk that this daemon knows of.", count(&m.last))
 	g.GaugeFunc(prefix+"saved_checkpoint_duration_seconds", "Time from the beginning of the last checkpoint until it was durable, in seconds.", seconds(&m.took))
-	g.GaugeFunc(prefix+"saved_checkpoint_hold_seconds", "Part of that time in which no commits were applied, in seconds.", seconds(&m.held))
+	g.GaugeFunc(prefix+"saved_checkpoint_hold_seconds", "Part of the duration of the last checkpoint in which no commits were applied, in seconds.", seconds(&m.held))
 	h := &d.tail.index.Meter
 	g.GaugeFunc(prefix+"history_ready", "1 if the history index is complete, 0 while it is being built.", func() float64 {
 		if d.tail.index.Ready() != nil {

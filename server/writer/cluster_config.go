@@ -36,7 +36,7 @@ func (c *LogConfig) flags(set *flag.FlagSet) {
 	set.StringVar(&c.Etcd.Cert, "driver-cert", c.Etcd.Cert, "`FILE` with the client certificate for etcd, in PEM, for example /etc/ledger/etcd.crt")
 	set.StringVar(&c.Etcd.Key, "driver-key", c.Etcd.Key, "`FILE` with the private key of -driver-cert, in PEM, for example /etc/ledger/etcd.key")
 	set.StringVar(&c.Etcd.UserFile, "driver-user", c.Etcd.UserFile, "`FILE` whose first line is user:password for etcd, for example /etc/ledger/etcd-user")
-	set.StringVar(&c.Advertise, "advertise", c.Advertise, "`URL` at which clients reach this daemon, for the other daemons of its log; without it, the listen address, for example http://10.0.0.1:8080")
+	set.StringVar(&c.Advertise, "advertise", c.Advertise, "`URL` at which clients reach this daemon, announced to the other daemons of its log (default: the listen address), for example http://10.0.0.1:8080")
 	set.BoolVar(&c.Standby, "standby", c.Standby, "with etcd: stand by while another daemon writes; -standby=false exits with code 4 instead")
 	c.Peers.AccessFlags(set, "the other daemons of the log in etcd, from which an old or empty -dir is filled")
 }
@@ -50,7 +50,7 @@ func (c *LogConfig) check() error {
 		case c.Etcd.CA != "", c.Etcd.Cert != "", c.Etcd.Key != "", c.Etcd.UserFile != "":
 			return fmt.Errorf("-driver-ca, -driver-cert, -driver-key and -driver-user need -driver %s…", etcdlog.Scheme)
 		}
-		return c.Peers.CheckUnused("-driver " + etcdlog.Scheme + "…, to whose other daemons it applies")
+		return c.Peers.CheckUnused("-driver " + etcdlog.Scheme + "…, because it is for requests to the other daemons of that log")
 	}
 	c.Etcd.URL = c.Name
 	if err := c.Etcd.Check(); err != nil {

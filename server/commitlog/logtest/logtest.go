@@ -14,7 +14,7 @@ import (
 	"assetledger/wal"
 )
 
-// Run tests a driver. Each call of open returns a driver with a new, empty log, and
+// Run tests a driver. Each call of open returns a driver whose log does not exist yet, and
 // releases its resources when the test ends. The log must accept bodies of at least
 // 1 KiB, and keep checkpoints.
 func Run(t *testing.T, open func(t testing.TB) commitlog.Driver) {

@@ -15,7 +15,7 @@ import (
 	"assetledger/server/etcd"
 )
 
-// A Store is the data of a cluster. It never fails, but its Clients may.
+// A Store is the data of a cluster. It fails only when etcd itself would, but its Clients may fail at any call.
 type Store struct {
 	mu        sync.Mutex
 	keys      map[string]*entry

@@ -24,9 +24,9 @@ type block struct {
 	last map[int64][]uint32 // see newestOf
 }
 
-// blockRoom is the number of changes for which a block has room. A reader looks at
-// every change of the block that is not full, and usually at only a few changes of each
-// full one. Tests lower it.
+// blockRoom is the number of changes for which a new block has room, except that the
+// first blocks have less. A reader looks at every change of the block that is not full,
+// and usually at only a few changes of each full one. Tests lower it.
 var blockRoom = 4096
 
 // oftenHere is the minimum number of changes to a container in a block for which
