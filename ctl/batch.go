@@ -35,8 +35,9 @@ var batchCommand = command{
 		"second signal or a closed pipe, such as that of head, ends the command at once, without that message.\n\n" +
 		"With -resume you can repeat the same command, however it ended. A line without an idempotency_key\n" +
 		"gets one from the file's name (or -name) and the line's number. So a line that was committed is not\n" +
-		"committed again. You may correct a rejected line in its place, or replace it with an empty line, and add lines at the end. Don't edit\n" +
-		"committed lines, and don't insert or delete lines before them: then the next run ends with exit code 2, and sends nothing.\n" +
+		"committed again. You may correct a rejected line in its place, or replace it with an empty line, and add\n" +
+		"lines at the end. Don't edit committed lines, and don't insert or delete lines before them: then the next\n" +
+		"run ends with exit code 2, and sends nothing.\n" +
 		"Use a new name for new work.\n\n" +
 		"The command keeps its position in FILE.resume (for standard input NAME.resume, in the current directory). The next\n" +
 		"run compares the lines with FILE.resume before it sends any; from a pipe, it sends rejected lines again first. Keep\n" +

@@ -158,8 +158,9 @@ func (c *call) cell(e entry, name string) (string, error) {
 var historyCommand = readRow{
 	words: "history", arg: "CONTAINER", purpose: "list what changed in a container, newest first", list: true, span: true,
 	notes: amountsNote + "\nQUANTITY is that of the stack after the change. WHAT shows what else changed: a hold, an instance or a place. It\n" +
-		"also names the other container of a transfer, and the commit that the entry's commit reverses or that reversed it. These two are\n" +
-		"omitted after 1000 requests for commits, and JSON, which is the API's response, does not have them.\n" + commitsNote,
+		"also names the other container of a transfer, and the commit that the entry's commit reverses or that reversed\n" +
+		"it. These two are omitted after 1000 requests for commits, and JSON, which is the API's response, does not have\n" +
+		"them.\n" + commitsNote,
 	examples: [2]string{"history users/42 -limit 20", "history bag/7 -class sword -from 2026-01-01 -to 2026-01-31 -order oldest -all -o csv"},
 	path:     "/v1/read/container/*/history",
 	fields:   "global_seq committed_at op class key change quantity what",

@@ -15,7 +15,8 @@ import (
 	"assetledger/server/etcd"
 )
 
-// A Store is the data of a cluster. It fails only when etcd itself would, but its Clients may fail at any call.
+// A Store is the data of a cluster. It fails only when etcd itself would, but its
+// Clients may fail at any call.
 type Store struct {
 	mu        sync.Mutex
 	keys      map[string]*entry
